@@ -1,0 +1,37 @@
+# Every task of the house. `make setup` first; each other target runs it when needed.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+CODE := palimpsest services gateway tests benchmarks scripts
+KEEP ?=
+STORES ?= embedded
+
+.PHONY: help
+help: ## Lists the targets.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.PHONY: setup
+setup: $(STAMP) ## Makes .venv with exactly the locked packages.
+
+$(STAMP): constraints.txt pyproject.toml
+	@$(if $(PYTHON),,echo "Python 3.11 is needed, and no python3 is on PATH." >&2; exit 1)
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
+	  || { echo "Python 3.11 is needed; $(PYTHON) is another. Name one: make setup PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "This Python lacks venv. On Debian: apt-get install python3.11-venv" >&2; exit 1; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: lock
+lock: setup ## Resolves pyproject.toml anew into constraints.txt.
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --no-config \
+	  --extra server --group dev pyproject.toml -o constraints.txt

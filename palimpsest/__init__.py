@@ -1,0 +1,1 @@
+"""The client of Palimpsest: SDK, command line and generated stubs."""

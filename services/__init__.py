@@ -1,0 +1,1 @@
+"""The five services and what they share: domain, stores, language models, runtimes."""
