@@ -1,0 +1,144 @@
+"""Text as values: documents and their versions, episodes, passages, and voice aspects."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from services.domain.ids import (
+    DocumentId,
+    EpisodeId,
+    JobId,
+    PassageId,
+    RecordId,
+    Revision,
+    SessionId,
+    VoiceId,
+)
+from services.domain.instants import Instant
+
+
+class EpisodeKind(StrEnum):
+    """What an ingested text is."""
+
+    CONVERSATION = "conversation"
+    DOCUMENT = "document"
+    COMPACTED_SESSION = "compacted_session"
+    ASSERTION = "assertion"
+
+
+class Role(StrEnum):
+    """Whose turn a message is; a document's passages have none."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    NONE = ""
+
+
+class VoiceKind(StrEnum):
+    """What a sentence of the user's voice is."""
+
+    DIRECTIVE = "Directive"
+    PREFERENCE = "Preference"
+    HABIT = "Habit"
+    BELIEF = "Belief"
+    GOAL = "Goal"
+    TASK = "Task"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One message or paragraph. `start` and `end` are code-point offsets into the episode's text.
+
+    `hash` is of speaker, text and reference time; in a document of the text alone.
+    """
+
+    id: PassageId
+    episode: EpisodeId
+    position: int
+    text: str
+    start: int
+    end: int
+    hash: str
+    speaker: str = ""
+    role: Role = Role.NONE
+    message_id: str = ""
+    said_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One ingested chunk: what evidence is counted by.
+
+    `reference_time` is when it was said, `created_at` the clock's time of saving. `heading` is the path of
+    headings above a document's chunk. `text` is empty once the episode is deleted.
+    """
+
+    id: EpisodeId
+    job: JobId
+    kind: EpisodeKind
+    text: str
+    reference_time: Instant
+    created_at: Instant
+    tokens: int
+    position: int = 0
+    session: SessionId | None = None
+    document: DocumentId | None = None
+    version: int | None = None
+    heading: tuple[str, ...] = ()
+    title: str = ""
+    source: str = ""
+    deleted_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """One whole text of a document, kept and readable. `version` counts from 1."""
+
+    document: DocumentId
+    version: int
+    hash: str
+    text: str
+    reference_time: Instant
+    created_at: Instant
+    job: JobId
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceClaim:
+    """One episode has the user saying a voice aspect."""
+
+    id: RecordId
+    voice: VoiceId
+    episode: EpisodeId
+    passage: PassageId | None
+    quote: str
+    attested_at: Instant
+    recorded_at: Revision = Revision(0)
+    revoked_at: Revision | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceEnd:
+    """A later voice aspect (`by`), an episode or a user ended a voice aspect at `at`."""
+
+    id: RecordId
+    voice: VoiceId
+    at: Instant
+    by: VoiceId | None
+    episode: EpisodeId | None
+    why: str = ""
+    recorded_at: Revision = Revision(0)
+    revoked_at: Revision | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceAspect:
+    """A whole sentence of the user's voice, never decomposed. Holds from its first claim to its first end."""
+
+    id: VoiceId
+    kind: VoiceKind
+    text: str
+    claims: tuple[VoiceClaim, ...] = ()
+    ends: tuple[VoiceEnd, ...] = ()
+    created_at: Revision = Revision(0)
