@@ -1,0 +1,169 @@
+"""What engines are asked and what they answer: one input and one output type a task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from services.domain.facts import NothingReason, Turn, VoiceFact, WorldFact
+from services.domain.graph import GraphAspect
+from services.domain.instants import Instant
+from services.domain.memory import EpisodeKind, VoiceKind
+from services.domain.records import VerdictKind
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFact:
+    """A fact of this graph shown as context or as a candidate: its sentence and the spans it is believed in."""
+
+    fact: str
+    valid_at: Instant | None = None
+    invalid_at: Instant | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What surrounds a chunk. Everything in it belongs to the chunk's own graph.
+
+    `reference_time` is when the text was said; `time_zone` an IANA name; `rules` the tenant's ingestion rules
+    for this source; `recent` the session's latest episodes, `similar` neighbours of the chunk's passages.
+    """
+
+    kind: EpisodeKind
+    reference_time: Instant
+    time_zone: str = "UTC"
+    user_name: str = ""
+    languages: Sequence[str] = ()
+    source: str = ""
+    heading: Sequence[str] = ()
+    rules: Sequence[str] = ()
+    recent: Sequence[str] = ()
+    similar: Sequence[str] = ()
+    known_facts: Sequence[KnownFact] = ()
+    known_entities: Sequence[str] = ()
+    known_predicates: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Normalise:
+    """Turn raw turns into a third-person narrative."""
+
+    turns: Sequence[Turn]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Normalised:
+    """The narrative, or why there is nothing to remember; exactly one of the two is set."""
+
+    narrative: str = ""
+    nothing: NothingReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Draw facts from the narrative, each with a quote from a raw turn."""
+
+    turns: Sequence[Turn]
+    narrative: str
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class WorldFacts:
+    facts: Sequence[WorldFact]
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceFacts:
+    facts: Sequence[VoiceFact]
+
+
+@dataclass(frozen=True, slots=True)
+class Reflect:
+    """Drop session noise."""
+
+    narrative: str
+    world: Sequence[WorldFact]
+    voice: Sequence[VoiceFact]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Positions of the facts that last."""
+
+    world: Sequence[int]
+    voice: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Classify:
+    world: Sequence[WorldFact]
+    voice: Sequence[VoiceFact]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """One entry for each fact sent, in order. None: unclassified (world: kept; voice: dropped)."""
+
+    world: Sequence[tuple[GraphAspect | None, Instant | None]]
+    voice: Sequence[VoiceKind | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A new fact and a candidate, by their positions in `JudgeStatements`."""
+
+    new: int
+    candidate: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeStatements:
+    """How new facts stand to what is already known. `pairs` lists what may be judged."""
+
+    new: Sequence[KnownFact]
+    candidates: Sequence[KnownFact]
+    pairs: Sequence[Pair]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class PairVerdict:
+    new: int
+    candidate: int
+    kind: VerdictKind
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Verdicts on some of the pairs; a pair without one stands apart."""
+
+    verdicts: Sequence[PairVerdict]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeVoice:
+    """How a chunk's new sentences stand to those already held. `pairs` lists what may be judged."""
+
+    new: Sequence[VoiceFact]
+    candidates: Sequence[KnownFact]
+    pairs: Sequence[Pair]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceVerdict:
+    """`duplicate`: the candidate says the same; otherwise the new sentence replaces it."""
+
+    new: int
+    candidate: int
+    duplicate: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedVoice:
+    verdicts: Sequence[VoiceVerdict] = field(default=())
