@@ -1,0 +1,1 @@
+"""What only the services and the gateway use."""
