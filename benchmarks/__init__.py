@@ -1,0 +1,1 @@
+"""Runnable comparisons that print ratios; no test asserts a time."""

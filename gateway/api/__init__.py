@@ -1,0 +1,1 @@
+"""The public servicers: request in, command, answer out."""

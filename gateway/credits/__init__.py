@@ -1,0 +1,1 @@
+"""The ledger: holds, spends, settlements, refunds."""

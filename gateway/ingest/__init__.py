@@ -1,0 +1,1 @@
+"""The durable pipeline that takes a text through the services."""

@@ -1,0 +1,1 @@
+"""The chain that every call passes, in a fixed order."""

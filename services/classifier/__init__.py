@@ -1,0 +1,1 @@
+"""Gives facts their aspects, and sessions their labels, titles and summaries."""

@@ -1,0 +1,1 @@
+"""Asks the models what a text says; owns no rows."""

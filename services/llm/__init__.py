@@ -1,0 +1,1 @@
+"""The ports to language and embedding models, and their engines."""

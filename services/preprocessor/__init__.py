@@ -1,0 +1,1 @@
+"""Turns a text into versions, episodes and passages."""

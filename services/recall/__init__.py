@@ -1,0 +1,1 @@
+"""Finds what matters for a question, as of any date."""

@@ -1,0 +1,1 @@
+"""Keeps the graph one graph: identity, contradiction, revisions."""

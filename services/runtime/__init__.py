@@ -1,0 +1,1 @@
+"""Mounts the services on gRPC: in one process or on Ray Serve."""

@@ -1,0 +1,1 @@
+"""The ports to the stores, and their implementations."""

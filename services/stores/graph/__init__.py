@@ -1,0 +1,1 @@
+"""The graph port: statements, their records and spans, and walks over them."""

@@ -1,0 +1,1 @@
+"""The memory port: documents, episodes, passages and voice aspects."""

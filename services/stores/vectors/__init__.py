@@ -1,0 +1,1 @@
+"""The vector port: dense search within a scope."""

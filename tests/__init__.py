@@ -1,0 +1,1 @@
+"""Tests of the house; see CONTRIBUTING.md for how they are run."""

@@ -1,0 +1,1 @@
+"""One suite a port, which every implementation passes."""

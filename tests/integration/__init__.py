@@ -1,0 +1,1 @@
+"""Tests of several parts in one process."""
