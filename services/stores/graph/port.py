@@ -1,0 +1,207 @@
+"""The graph port: what every graph store must do.
+
+A store keeps no published revision of its own: every read names the revision it wants to know the graph as
+of (`known_at`), and a commit stays invisible until readers are told its revision (see the revision log in
+services/stores/memory). All writes are idempotent: applying a commit twice changes nothing.
+Every method raises StoreUnavailable when the store can't be reached.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from services.domain.graph import Entity, EntityType, GraphAspect, Span, Statement
+from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, SpanId, StatementId
+from services.domain.instants import Instant
+from services.domain.records import Claim, Denial, End, Verdict
+from services.domain.scope import Scope
+from services.stores.paging import Listed, Page
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A key (services/domain/names.py) under which an entity of this type is found."""
+
+    key: str
+    type: EntityType
+    entity: EntityId
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """From the commit's revision on, `record` (of `statement`; for a verdict its left one) no longer counts."""
+
+    record: RecordId
+    statement: StatementId
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedSpan:
+    """From the commit's revision on, `span` is no longer believed."""
+
+    span: SpanId
+    statement: StatementId
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """All that one revision adds to a graph. Records and opened spans carry `revision` themselves."""
+
+    revision: Revision
+    entities: Sequence[Entity] = ()
+    aliases: Sequence[Alias] = ()
+    statements: Sequence[Statement] = ()
+    claims: Sequence[Claim] = ()
+    ends: Sequence[End] = ()
+    denials: Sequence[Denial] = ()
+    verdicts: Sequence[Verdict] = ()
+    revocations: Sequence[Revocation] = ()
+    opened: Sequence[Span] = ()
+    closed: Sequence[ClosedSpan] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Every record and span of some statements, revoked and past ones included."""
+
+    statements: Sequence[Statement]
+    claims: Sequence[Claim]
+    ends: Sequence[End]
+    denials: Sequence[Denial]
+    verdicts: Sequence[Verdict]
+    spans: Sequence[Span]
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """Which spans a read sees: those believed in `known_at`; those that hold at `valid_at` if it is set.
+
+    `since`/`until` instead keep spans that meet that half-open period. Both axes combine.
+    """
+
+    known_at: Revision
+    valid_at: Instant | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StatementView:
+    """A statement, its nodes, and its spans as asked (believed in `known_at`), earliest first."""
+
+    statement: Statement
+    subject: Entity
+    predicate: Entity
+    object: Entity | None
+    spans: Sequence[Span]
+    episodes: Sequence[EpisodeId]
+    """Episodes of its claims that count in `known_at`, earliest attested first."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFilter:
+    """Every field that is set must match. `include_ended`: with no `valid_at`, also what holds no more.
+
+    `invalidated_by`: statements with a believed span that this episode ended.
+    """
+
+    subjects: Sequence[EntityId] = ()
+    predicates: Sequence[EntityId] = ()
+    objects: Sequence[EntityId] = ()
+    aspects: Sequence[GraphAspect] = ()
+    episodes: Sequence[EpisodeId] = ()
+    invalidated_by: EpisodeId | None = None
+    contested: bool | None = None
+    include_ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A statement that a walk met, `hop` steps (from 1) from a seed, reached over `via`."""
+
+    view: StatementView
+    hop: int
+    via: EntityId
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    entities: int
+    statements: int
+    claims: int
+
+
+class GraphStore(Protocol):
+    """Bi-temporal statements of many scopes. See the module's text for revisions and idempotency."""
+
+    async def apply(self, scope: Scope, commit: Commit) -> None:
+        """Writes all of a commit; after a crash, applying it again completes it.
+
+        Spans already there under the same id are left as they are. Raises UnstorableText before
+        writing anything.
+        """
+        ...
+
+    async def find_entities(
+        self, scope: Scope, keys: Sequence[str], known_at: Revision
+    ) -> Mapping[str, Sequence[Entity]]:
+        """Entities by alias key, one indexed look-up; a key with none is absent. Oldest first."""
+        ...
+
+    async def entities(self, scope: Scope, ids: Sequence[EntityId]) -> Sequence[Entity]:
+        """Those that exist, in the order asked."""
+        ...
+
+    async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
+        """The whole alias table of a graph, for planners and hot scopes."""
+        ...
+
+    async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:
+        """Statements by id in the order asked; those without a span as asked have empty `spans`."""
+        ...
+
+    async def records(self, scope: Scope, ids: Sequence[StatementId]) -> Records:
+        """Every record and span of these statements."""
+        ...
+
+    async def slot(self, scope: Scope, subject: EntityId, predicate: EntityId) -> Sequence[StatementId]:
+        """Every statement of a subject and predicate, whenever recorded."""
+        ...
+
+    async def by_object(self, scope: Scope, subject: EntityId, target: EntityId) -> Sequence[StatementId]:
+        """Every statement between these two nodes."""
+        ...
+
+    async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
+        """The records that cite an episode (statements and spans of them left out), revoked ones included."""
+        ...
+
+    async def list_statements(
+        self, scope: Scope, where: StatementFilter, at: AsOf, page: Page
+    ) -> Listed[StatementView]:
+        """Statements with at least one span as asked, in a stable order (creation, then id)."""
+        ...
+
+    async def walk(
+        self, scope: Scope, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int
+    ) -> Sequence[Step]:
+        """Breadth first over statements in both directions, nearest then newest first.
+
+        Each level keeps at most `per_level` statements; predicates are not walked through.
+        """
+        ...
+
+    async def scan(self, scope: Scope, page: Page) -> Listed[StatementId]:
+        """All statement ids in a stable order, for export, verification and hot scopes."""
+        ...
+
+    async def counts(self, scope: Scope, known_at: Revision) -> Counts:
+        """Entities (predicates left out), statements with a believed span, claims that count."""
+        ...
+
+    async def erase(self, scope: Scope) -> None:
+        """Removes every trace of a scope. Idempotent."""
+        ...
+
+    async def close(self) -> None: ...

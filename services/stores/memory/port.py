@@ -1,0 +1,209 @@
+"""The SQL memory port: text, staged facts, voice aspects, the revision log and the log of decisions.
+
+Each protocol has one writer (see docs/adr and the table of owners in the README): TextStore the
+preprocessor, all others the resolver. Reads are open to every service. Writes are idempotent.
+Every method raises StoreUnavailable when the store can't be reached.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from services.domain.ids import (
+    DocumentId,
+    EpisodeId,
+    JobId,
+    PassageId,
+    RecordId,
+    Revision,
+    SessionId,
+    VoiceId,
+)
+from services.domain.instants import Instant
+from services.domain.memory import DocumentVersion, Episode, Passage, VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
+from services.domain.scope import Scope
+from services.stores.paging import Listed, Page
+
+
+class TextStore(Protocol):
+    """Documents, their versions, episodes and passages."""
+
+    async def save(
+        self, scope: Scope, episodes: Sequence[Episode], passages: Sequence[Passage], version: DocumentVersion | None
+    ) -> None:
+        """Writes a job's chunks, and the document version they came from, in one transaction.
+
+        Rows with the same ids are left as they are. Raises UnstorableText before writing anything.
+        """
+        ...
+
+    async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
+        """Those that exist, deleted ones included (with empty text), in the order asked."""
+        ...
+
+    async def passages(self, scope: Scope, ids: Sequence[PassageId]) -> Sequence[Passage]:
+        """Those that exist, in the order asked."""
+        ...
+
+    async def passages_of(self, scope: Scope, episode: EpisodeId) -> Sequence[Passage]:
+        """In order of position; none once the episode is deleted."""
+        ...
+
+    async def episodes_of_job(self, scope: Scope, job: JobId) -> Sequence[Episode]:
+        """In order of position."""
+        ...
+
+    async def recent(
+        self, scope: Scope, session: SessionId, before: Instant, limit: int
+    ) -> Sequence[Episode]:
+        """The session's latest episodes saved before a clock time, newest first."""
+        ...
+
+    async def known_hashes(
+        self, scope: Scope, session: SessionId | None, document: DocumentId | None, hashes: Sequence[str]
+    ) -> frozenset[str]:
+        """Which passage hashes this session or document already has, deleted episodes left out."""
+        ...
+
+    async def known_message_ids(
+        self, scope: Scope, session: SessionId, message_ids: Sequence[str]
+    ) -> frozenset[str]: ...
+
+    async def latest_version(self, scope: Scope, document: DocumentId) -> DocumentVersion | None: ...
+
+    async def version(self, scope: Scope, document: DocumentId, version: int) -> DocumentVersion | None: ...
+
+    async def list_episodes(
+        self, scope: Scope, session: SessionId | None, document: DocumentId | None, page: Page
+    ) -> Listed[Episode]:
+        """Oldest reference time first, deleted ones left out."""
+        ...
+
+    async def scan_passages(self, scope: Scope, page: Page) -> Listed[Passage]:
+        """Every passage of a graph in a stable order, for search in memory and for export."""
+        ...
+
+    async def delete_episode(self, scope: Scope, episode: EpisodeId, at: Instant) -> bool:
+        """Removes the text and passages and marks the episode; False if it is not there or already deleted."""
+        ...
+
+    async def count_episodes(self, scope: Scope) -> int: ...
+
+
+class StagingStore(Protocol):
+    """Facts of an episode between storing and resolving: opaque bytes, invisible to every reader."""
+
+    async def stage(self, scope: Scope, episode: EpisodeId, payload: bytes) -> None:
+        """Keeps what an episode's chunk gave; staged again, the newer stands."""
+        ...
+
+    async def staged(self, scope: Scope, episode: EpisodeId) -> bytes | None: ...
+
+    async def unstage(self, scope: Scope, episode: EpisodeId) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionEntry:
+    """One revision: who asked for it, when it was begun, and, until it is published, what it writes."""
+
+    revision: Revision
+    commit_id: str
+    at: Instant
+    published: bool
+    payload: bytes = b""
+    summary: str = ""
+    """JSON of ids and counts, without text of users; kept, for the answer to a repeated call."""
+
+
+class RevisionLog(Protocol):
+    """The graph's counter and its intent log: what makes three stores change as one.
+
+    A writer *begins* a revision by compare-and-set with everything it will write, applies that to the stores
+    (idempotently), then *publishes*. A revision that was begun and not published is completed by whoever
+    comes next, from its payload. So there is at most one unpublished revision, and none is ever lost.
+    """
+
+    async def current(self, scope: Scope) -> Revision:
+        """The latest published revision; 0 for a graph that has none."""
+        ...
+
+    async def pending(self, scope: Scope) -> RevisionEntry | None:
+        """The revision that was begun and not published, if any."""
+        ...
+
+    async def begin(
+        self, scope: Scope, after: Revision, commit_id: str, at: Instant, payload: bytes, summary: str
+    ) -> RevisionEntry:
+        """Begins revision `after + 1`. Raises WriteConflict if the latest begun revision is not `after`."""
+        ...
+
+    async def publish(self, scope: Scope, revision: Revision) -> None:
+        """Makes a revision visible and drops its payload. Idempotent."""
+        ...
+
+    async def entry(self, scope: Scope, commit_id: str) -> RevisionEntry | None:
+        """The revision begun under this id, if any: repeating a commit finds its first answer here."""
+        ...
+
+    async def at(self, scope: Scope, clock: Instant) -> Revision:
+        """The latest revision published that was begun at or before a clock time; 0 if none."""
+        ...
+
+    async def clocks(self, scope: Scope, revisions: Sequence[Revision]) -> Mapping[Revision, Instant]:
+        """When these revisions were begun; unknown ones are left out."""
+        ...
+
+
+class VoiceStore(Protocol):
+    """Voice aspects with their claims and ends, readable as known at a revision."""
+
+    async def apply(
+        self,
+        scope: Scope,
+        revision: Revision,
+        aspects: Sequence[VoiceAspect],
+        claims: Sequence[VoiceClaim],
+        ends: Sequence[VoiceEnd],
+        revoked: Sequence[RecordId],
+    ) -> None:
+        """Adds aspects (their own `claims`/`ends` fields are ignored), claims and ends, and revokes records."""
+        ...
+
+    async def aspects(self, scope: Scope, ids: Sequence[VoiceId]) -> Sequence[VoiceAspect]:
+        """Those that exist, with every claim and end, revoked ones included, in the order asked."""
+        ...
+
+    async def list_aspects(
+        self, scope: Scope, kinds: Sequence[VoiceKind], known_at: Revision, page: Page
+    ) -> Listed[VoiceAspect]:
+        """Aspects with a claim that counts in `known_at`, ended ones included; creation order."""
+        ...
+
+    async def of_episode(self, scope: Scope, episode: EpisodeId) -> Sequence[VoiceAspect]: ...
+
+    async def forget_text(self, scope: Scope, ids: Sequence[VoiceId]) -> None:
+        """Empties text and quotes of aspects that no claim supports any more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided on a graph, by whom and why: an audit event. Holds ids, never text of users."""
+
+    id: str
+    revision: Revision
+    at: Instant
+    action: str
+    target: str
+    actor: str
+    why: str = ""
+    model: str = ""
+    prompt_version: str = ""
+
+
+class DecisionLog(Protocol):
+    async def record(self, scope: Scope, decisions: Sequence[Decision]) -> None: ...
+
+    async def list_decisions(self, scope: Scope, target: str | None, page: Page) -> Listed[Decision]:
+        """Newest first."""
+        ...
