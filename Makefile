@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+IMAGE := build/protos.binpb
 CODE := palimpsest services gateway tests benchmarks scripts
 KEEP ?=
 STORES ?= embedded
@@ -35,3 +36,45 @@ lock: setup ## Resolves pyproject.toml anew into constraints.txt.
 	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --no-config \
 	  --extra server --group dev pyproject.toml -o constraints.txt
+
+.PHONY: protos
+protos: setup ## Generates the Python stubs from protos/.
+	$(BIN)/python scripts/protos.py
+
+.PHONY: fmt
+fmt: setup ## Formats Python and protos, mends what ruff can mend.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	@if [ -d protos ]; then $(BIN)/buf format --write protos; fi
+
+.PHONY: check
+check: setup ## All that needs no running: format, lint, types, import arrows, protos and their stubs.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(CODE)
+	$(BIN)/lint-imports --no-timing
+	$(BIN)/python scripts/protos.py --check
+	$(BIN)/buf lint $(IMAGE) --path palimpsest
+	$(BIN)/buf format --diff --exit-code protos
+
+.PHONY: test
+test: setup ## The tests of every day (200 examples a law); a few minutes.
+	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-ci} $(BIN)/python -m pytest -m "not slow"
+
+.PHONY: test-all
+test-all: setup ## Everything, with 2,000 examples a law.
+	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-long} $(BIN)/python -m pytest
+
+.PHONY: doctor
+doctor: ## Says what this machine lacks, and which tests are skipped for it.
+	@bash scripts/doctor
+
+.PHONY: demo
+demo: setup ## A story told by real calls; KEEP=1 leaves it running, STORES=... chooses the stores.
+	KEEP="$(KEEP)" STORES="$(STORES)" $(BIN)/python -m gateway.demo
+
+.PHONY: clean
+clean: ## Removes what setup, tools and runs made here: .venv, caches, build, data.
+	rm -rf $(VENV) build dist .palimpsest .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf *.egg-info

@@ -1,0 +1,1 @@
+"""What the memory means: pure values and laws, importing nothing of ours."""

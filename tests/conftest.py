@@ -1,0 +1,55 @@
+"""What all tests share: hypothesis profiles, the data beside the repository, what this machine lacks."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.machine import SHARED, in_ci, postgres_programs
+
+# Examples a law gets. Seeds stay random: a failure prints its blob, and the seed is in the header.
+EXAMPLES = {"dev": 50, "ci": 200, "long": 2_000}
+
+for name, examples in EXAMPLES.items():
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,  # no test asserts a time
+        derandomize=False,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Loads the profile that PALIMPSEST_HYPOTHESIS names, unless --hypothesis-profile names one."""
+    if not config.getoption("--hypothesis-profile", default=None):
+        settings.load_profile(os.environ.get("PALIMPSEST_HYPOTHESIS", "dev"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test that needs PostgreSQL is skipped by name where it is absent, and fails there in CI."""
+    if item.get_closest_marker("postgres") and postgres_programs() is None:
+        lack("PostgreSQL's server programs are not installed (see `make doctor`)")
+
+
+def lack(what: str) -> None:
+    """Skips the running test for something this machine lacks; in CI fails it."""
+    if in_ci():
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder `shared/` beside the repository: data too large, or not ours, to keep in it."""
+    if not SHARED.is_dir():
+        lack("no folder shared/ beside the repository")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def cases() -> Path:
+    """The cases that the repository ships."""
+    return Path(__file__).parent / "cases"
