@@ -1,0 +1,1 @@
+"""Domain values to and from the messages between services."""
