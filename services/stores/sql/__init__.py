@@ -1,1 +1,1 @@
-"""What the SQL stores share: engines, tables, migrations."""
+"""What the SQL stores share: engines, transactions, rows, and errors of drivers."""

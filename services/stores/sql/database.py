@@ -1,0 +1,65 @@
+"""A database as stores see it: transactions that read a snapshot, transactions that write, and its schema."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+
+from sqlalchemy import MetaData, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from services.stores.sql.engine import WRITES
+from services.stores.sql.failures import translated
+
+
+class Database:
+    """An engine under the name of a store (`component` of StoreUnavailable). Owns the engine.
+
+    Usable from one event loop. Not tied to a scope: every query names its own.
+    """
+
+    def __init__(self, engine: AsyncEngine, component: str) -> None:
+        self.engine = engine
+        self.component = component
+        # SQLite has one writer a file. A queue here is fair and cheap; its own wait between processes polls.
+        self._turn = asyncio.Lock() if engine.dialect.name == "sqlite" else nullcontext()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """A read-only transaction in which every query sees the same snapshot."""
+        with translated(self.component):
+            async with self.engine.connect() as connection:
+                if self.engine.dialect.name == "postgresql":
+                    await connection.execution_options(
+                        isolation_level="REPEATABLE READ", postgresql_readonly=True
+                    )
+                async with connection.begin():
+                    yield connection
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that is committed at the end, or rolled back when an error leaves it.
+
+        On SQLite writers run one after the other. On PostgreSQL they are READ COMMITTED: what is read
+        before it is written needs a lock or a compare-and-set.
+        """
+        async with self._turn:
+            with translated(self.component):
+                async with self.engine.connect() as connection:
+                    await connection.execution_options(**{WRITES: True})
+                    async with connection.begin():
+                        yield connection
+
+    async def close(self) -> None:
+        """Closes every connection. The database can be used again: connections open anew."""
+        await self.engine.dispose()
+
+
+async def create_schema(engine: AsyncEngine, metadata: MetaData, component: str) -> None:
+    """Creates the tables and indexes that are missing. Safe to call from many processes at once."""
+    async with Database(engine, component).write() as connection:
+        if engine.dialect.name == "postgresql":
+            # "IF NOT EXISTS" still collides when two transactions create the same table.
+            lock = zlib.crc32("|".join(sorted(metadata.tables)).encode())
+            await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
+        await connection.run_sync(metadata.create_all)

@@ -1,0 +1,110 @@
+"""SQL engines: SQLite files and PostgreSQL, set up so that both behave alike.
+
+A transaction that writes carries the execution option `writes`; on SQLite it then begins IMMEDIATE, so that
+concurrent writers, in other processes too, wait for each other and never fail half way.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+from sqlalchemy import URL, Connection, event, make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+WRITES = "writes"
+"""The execution option of a connection whose transactions write."""
+
+BUSY_TIMEOUT_MS = 30_000
+"""How long a SQLite writer waits for another one: longer than any write of ours takes."""
+
+_WAL_TRIES = 200
+_WAL_PAUSE_SECONDS = 0.05
+
+
+class Synchronous(StrEnum):
+    """What a SQLite commit waits for. NORMAL may lose the last commits in a power cut; FULL loses none."""
+
+    NORMAL = "NORMAL"
+    FULL = "FULL"
+
+
+def engine_for(url: str, *, synchronous: Synchronous = Synchronous.NORMAL) -> AsyncEngine:
+    """The engine of `sqlite:///path`, `sqlite:////path` or `postgresql://…` (any driver suffix is replaced).
+
+    Raises ValueError for any other kind of URL. Opens no connection yet.
+    """
+    parsed = make_url(url)
+    match parsed.get_backend_name():
+        case "sqlite" if parsed.database and parsed.database != ":memory:":
+            return sqlite_engine(Path(parsed.database), synchronous=synchronous)
+        case "postgresql":
+            return postgres_engine(parsed)
+        case backend:
+            raise ValueError(f"no SQL store for {backend!r} URLs: use sqlite:///file or postgresql://")
+
+
+def sqlite_engine(
+    path: Path, *, synchronous: Synchronous = Synchronous.NORMAL, busy_timeout_ms: int = BUSY_TIMEOUT_MS
+) -> AsyncEngine:
+    """An engine over a SQLite file, made when first used: WAL, foreign keys on, writers wait."""
+    engine = create_async_engine(
+        URL.create("sqlite+aiosqlite", database=str(path)),
+        # The driver begins no transaction by itself: `_begin` does. Its own timeout is the pragma below.
+        connect_args={"isolation_level": None, "timeout": busy_timeout_ms / 1000},
+        pool_size=8,
+        max_overflow=0,
+        pool_timeout=busy_timeout_ms / 1000,
+    )
+
+    def connected(connection: Any, _record: object) -> None:
+        connection.run_async(lambda driver: _prepare(driver, synchronous))
+
+    event.listen(engine.sync_engine, "connect", connected)
+    event.listen(engine.sync_engine, "begin", _begin)
+    return engine
+
+
+def postgres_engine(
+    url: str | URL,
+    *,
+    pool_size: int = 10,
+    connect_timeout_seconds: int = 5,
+    statement_timeout_ms: int = 30_000,
+    options: Mapping[str, str] | None = None,
+) -> AsyncEngine:
+    """An engine over PostgreSQL through psycopg 3; `options` are further settings of its sessions."""
+    settings = {"timezone": "UTC", "statement_timeout": str(statement_timeout_ms), **(options or {})}
+    return create_async_engine(
+        make_url(url).set(drivername="postgresql+psycopg"),
+        connect_args={
+            "connect_timeout": connect_timeout_seconds,
+            "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
+        },
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_pre_ping=True,
+        pool_timeout=30,
+    )
+
+
+async def _prepare(driver: aiosqlite.Connection, synchronous: Synchronous) -> None:
+    # SQLite answers "locked" at once, without waiting, when two connections turn WAL on together.
+    for tries_left in reversed(range(_WAL_TRIES)):
+        try:
+            await driver.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or not tries_left:
+                raise
+            await asyncio.sleep(_WAL_PAUSE_SECONDS)
+    await driver.execute(f"PRAGMA synchronous={synchronous}")
+    await driver.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,87 @@
+"""Rows: batched idempotent writes, column types that sort alike on both dialects, text that can be stored."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from sqlalchemy import BigInteger, String, Table, Text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.stores.errors import UnstorableText
+
+T = TypeVar("T")
+Row = Mapping[str, Any]
+
+Key = String().with_variant(String(collation="C"), "postgresql")
+"""Ids and normalised keys: compared by code points, as Python and SQLite do, in any locale."""
+Prose = Text().with_variant(Text(collation="C"), "postgresql")
+"""Text that is never searched by SQL."""
+Int64 = BigInteger()
+"""Instants (microseconds), revisions, amounts."""
+
+IN_CHUNK = 500
+"""Items of an IN list: far below the drivers' limits (32,766 on SQLite), few enough to plan quickly."""
+
+
+def in_chunks(items: Iterable[T], size: int = IN_CHUNK) -> Iterator[list[T]]:
+    """The distinct items in their order, at most `size` at a time."""
+    rest = iter(dict.fromkeys(items))
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+async def insert_new(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -> None:
+    """Inserts rows; those whose key is there already are left as they are. Rows name the same columns.
+
+    Raises UnstorableText before sending anything.
+    """
+    if rows:
+        statement = _dialect(connection).insert(table).on_conflict_do_nothing()
+        await connection.execute(statement, _ordered(table, rows))
+
+
+async def insert_or_update(
+    connection: AsyncConnection, table: Table, rows: Sequence[Row], update: Sequence[str]
+) -> None:
+    """Inserts rows; where the primary key is there already, the columns `update` take the new values.
+
+    Raises UnstorableText before sending anything.
+    """
+    if rows:
+        insert = _dialect(connection).insert(table)
+        statement = insert.on_conflict_do_update(
+            index_elements=list(table.primary_key.columns),
+            set_={name: insert.excluded[name] for name in update},
+        )
+        await connection.execute(statement, _ordered(table, rows))
+
+
+def is_storable(text: str) -> bool:
+    """False for text with NUL or lone surrogates. What can't be stored can't be found either."""
+    if "\x00" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_storable(rows: Iterable[Row]) -> None:
+    """Raises UnstorableText if a text of these rows can't be stored. Names the column, never the text."""
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, str) and not is_storable(value):
+                raise UnstorableText(f"{name} holds NUL or a lone surrogate")
+
+
+def _dialect(connection: AsyncConnection) -> Any:
+    return postgresql if connection.dialect.name == "postgresql" else sqlite
+
+
+def _ordered(table: Table, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Checked, and in the order of keys: two writers of the same rows then wait instead of deadlocking."""
+    check_storable(rows)
+    key = [column.name for column in table.primary_key.columns]
+    return [dict(row) for row in sorted(rows, key=lambda row: tuple(row[name] for name in key))]
