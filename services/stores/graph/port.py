@@ -200,6 +200,19 @@ class GraphStore(Protocol):
         """Entities (predicates left out), statements with a believed span, claims that count."""
         ...
 
+    async def orphans(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[EntityId]:
+        """Those of these entities that no statement with a record that counts in `known_at` names."""
+        ...
+
+    async def forget(
+        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
+    ) -> None:
+        """Empties text: facts, literals and quotes of statements, names, keys and aliases of entities.
+
+        Ids, times and revisions stay. Idempotent; a later commit that has them again brings the text back.
+        """
+        ...
+
     async def erase(self, scope: Scope) -> None:
         """Removes every trace of a scope. Idempotent."""
         ...
