@@ -52,7 +52,7 @@ check: setup ## All that needs no running: format, lint, types, import arrows, p
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(CODE)
-	$(BIN)/lint-imports --no-timing
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/protos.py --check
 	$(BIN)/buf lint $(IMAGE) --path palimpsest
 	$(BIN)/buf format --diff --exit-code protos
