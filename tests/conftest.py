@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,7 +35,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         lack("PostgreSQL's server programs are not installed (see `make doctor`)")
 
 
-def lack(what: str) -> None:
+def lack(what: str) -> NoReturn:
     """Skips the running test for something this machine lacks; in CI fails it."""
     if in_ci():
         pytest.fail(what)
