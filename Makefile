@@ -12,6 +12,7 @@ IMAGE := build/protos.binpb
 CODE := palimpsest services gateway tests benchmarks scripts
 KEEP ?=
 STORES ?= embedded
+UPGRADE ?=
 
 .PHONY: help
 help: ## Lists the targets.
@@ -32,8 +33,8 @@ $(STAMP): constraints.txt pyproject.toml
 	@touch $@
 
 .PHONY: lock
-lock: setup ## Resolves pyproject.toml anew into constraints.txt.
-	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+lock: setup ## Resolves pyproject.toml into constraints.txt; UPGRADE=1 takes newer versions too.
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
 	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --no-config \
 	  --extra server --group dev pyproject.toml -o constraints.txt
 

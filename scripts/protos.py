@@ -96,6 +96,8 @@ def settle(path: Path, raw: Path, out: Path) -> None:
     """Moves one generated file to its place, its import of buf.validate pointed at the client's own room."""
     place = path.relative_to(raw)
     text = path.read_text(encoding="utf-8")
+    if "_pb2_grpc." in place.name and "def add_" not in text:
+        return  # the plugins write one for a file without services too
     if place.parts[0] == "buf":
         place = Path("palimpsest/buf_validate") / place.name
     elif path.suffix == ".py":
