@@ -1,0 +1,1 @@
+"""Tests of the domain: values and pure functions."""
