@@ -28,7 +28,12 @@ Vectors = npt.NDArray[np.float32]
 
 
 class EngineError(Exception):
-    """A model call that gave no usable answer. `str()` never holds text of users."""
+    """A model call that gave no usable answer. `str()` never holds text of users.
+
+    `receipt` tells what the failed task cost, where any call was made.
+    """
+
+    receipt: "Receipt | None" = None
 
 
 class ModelUnavailable(EngineError):

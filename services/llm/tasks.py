@@ -12,7 +12,7 @@ from services.domain.records import VerdictKind
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
-    """A fact of this graph shown as context or as a candidate: its sentence and the spans it is believed in."""
+    """A fact of this graph shown as context or as a candidate: its sentence and when it holds."""
 
     fact: str
     valid_at: Instant | None = None
@@ -41,6 +41,11 @@ class Setting:
     known_facts: Sequence[KnownFact] = ()
     known_entities: Sequence[str] = ()
     known_predicates: Sequence[str] = ()
+
+    @property
+    def user(self) -> str:
+        """What "I" in a user's turn is called: the user's name, or `User` while it is not known."""
+        return self.user_name.strip() or "User"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,94 @@
+"""Judge statements: how new facts stand to what is already known."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import partial
+from typing import Annotated
+
+from pydantic import BaseModel
+
+from services.domain.records import VerdictKind
+from services.llm import tasks
+from services.llm.port import Tier
+from services.llm.prompts import parts
+from services.llm.prompts.render import Prompt, Section, known_fact, setting_sections
+from services.llm.replies import Reading, read_model, strict_schema
+
+VERSION = "1"
+
+PREFIX = f"""
+You judge how new facts stand to facts that a memory already holds. Judge only the pairs of <pairs>, each
+[number in <new>, number in <candidates>]. `since` and `until` say when a fact holds; null is open.
+
+{parts.DATA_IS_DATA}
+`verdict`:
+- DUPLICATE: both say the same of the same thing; one sentence could stand for both, whatever their dates.
+- CONTRADICTS: they can't both hold at the same moment: another value of something that has one value at a
+  time (where one lives, what one is employed as, which database is the primary one), or the opposite (loves,
+  hates). That the older was true before does not make them compatible.
+- COMPATIBLE: both can hold at the same moment. Different subjects, different aspects of one thing, one more
+  item of a list, a detail of the same fact, different things that share a name (Apple the company, the
+  fruit). Leave out a pair that you are not sure of: it stays as it is. Facts about different subjects never
+  contradict.
+`new` and `candidate` are the numbers of the pair, `why` a few words.
+
+{parts.JSON_ONLY}
+"""
+
+
+class Word(StrEnum):
+    """A verdict as the model says it."""
+
+    DUPLICATE = "DUPLICATE"
+    CONTRADICTS = "CONTRADICTS"
+    COMPATIBLE = "COMPATIBLE"
+
+
+class Verdict(BaseModel):
+    """The verdict on one pair."""
+
+    new: int
+    candidate: int
+    verdict: Annotated[Word, parts.one_of(Word)]
+    why: parts.Why = ""
+
+
+class Output(BaseModel):
+    """The whole answer."""
+
+    verdicts: list[Verdict]
+
+
+def sections(task: tasks.JudgeStatements) -> Sequence[Section]:
+    return [
+        *setting_sections(task.setting),
+        Section("candidates", [known_fact(fact, number) for number, fact in enumerate(task.candidates)]),
+        Section("new", [known_fact(fact, number) for number, fact in enumerate(task.new)]),
+        Section("pairs", [[pair.new, pair.candidate] for pair in task.pairs]),
+    ]
+
+
+def read(reply: Output, task: tasks.JudgeStatements) -> Reading[tasks.Judged]:
+    allowed = {(pair.new, pair.candidate) for pair in task.pairs}
+    found: dict[tuple[int, int], tasks.PairVerdict] = {}
+    problems: list[str] = []
+    for verdict in reply.verdicts:
+        pair = (verdict.new, verdict.candidate)
+        kind = VerdictKind[verdict.verdict]
+        if pair not in allowed:
+            problems.append(f"The pair [{pair[0]}, {pair[1]}] is not in <pairs>.")
+        elif found.setdefault(pair, tasks.PairVerdict(*pair, kind, verdict.why)).kind is not kind:
+            problems.append(f"The pair [{pair[0]}, {pair[1]}] has two verdicts.")
+    return Reading(tasks.Judged(tuple(found.values())), tuple(problems))
+
+
+JUDGE_STATEMENTS: Prompt[tasks.JudgeStatements, Output, tasks.Judged] = Prompt(
+    name="judge_statements",
+    version=VERSION,
+    tier=Tier.LOW,
+    prefix=PREFIX,
+    schema=strict_schema(Output),
+    sections=sections,
+    parse=partial(read_model, Output),
+    read=read,
+)

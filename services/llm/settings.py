@@ -1,0 +1,78 @@
+"""Settings of the model side, as the composition root fills them. Nothing here reads the environment."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from services.llm.port import Tier
+
+
+class EndpointSettings(BaseModel):
+    """How one OpenAI-compatible endpoint is reached, and how patient we are with it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: str
+    """With its version, for example `https://host/v1`."""
+    api_key: SecretStr = SecretStr("")
+    """Empty for a local server that asks for none."""
+    connect_timeout_seconds: float = Field(default=5.0, gt=0)
+    call_timeout_seconds: float = Field(default=120.0, gt=0)
+    """From the first byte sent to the last received, of one HTTP call."""
+    task_timeout_seconds: float = Field(default=300.0, gt=0)
+    """Of a whole task: queueing, every retry, every wait that the endpoint asks for, the repair."""
+    max_attempts: int = Field(default=4, ge=1, le=20)
+    """HTTP calls for one message, the first included; only what is retryable is tried again."""
+    retry_initial_wait_seconds: float = Field(default=0.5, ge=0)
+    retry_max_wait_seconds: float = Field(default=20.0, ge=0)
+    max_retry_after_seconds: float = Field(default=60.0, ge=0)
+    """An endpoint that asks for a longer wait than this gets its wish from the caller (ModelRateLimited)."""
+    max_concurrency: int = Field(default=32, ge=1)
+    """HTTP calls in flight to the endpoint, of all tenants."""
+    max_concurrency_per_tenant: int = Field(default=8, ge=1)
+    breaker_failures: int = Field(default=8, ge=1)
+    """Failures in a row after which calls fail at once."""
+    breaker_open_seconds: float = Field(default=15.0, gt=0)
+    """How long, before one call is let through to see."""
+
+
+class ModelSettings(EndpointSettings):
+    """The endpoint of the language model and its two tiers."""
+
+    medium_model: str = Field(min_length=1)
+    """Normalises, extracts, classifies."""
+    low_model: str = Field(default="")
+    """Reflects and resolves; the medium one when empty."""
+    max_output_tokens: int = Field(default=8_192, ge=256)
+    structured_output: Literal["auto", "json_schema", "tool", "plain"] = "auto"
+    """`auto` tries JSON schema, then a tool call, then plain JSON, and remembers what each model takes."""
+
+    def model_of(self, tier: Tier) -> str:
+        return self.low_model if tier is Tier.LOW and self.low_model else self.medium_model
+
+
+class EmbeddingSettings(EndpointSettings):
+    """The endpoint of an embedding model."""
+
+    model: str = Field(min_length=1)
+    dimension: int = Field(gt=0, le=8_192)
+    query_prefix: str = ""
+    """Put before each question, for models that tell questions from passages by it."""
+    passage_prefix: str = ""
+    batch_size: int = Field(default=64, ge=1, le=2_048)
+    """Texts in one call."""
+    send_dimension: bool = False
+    """Asks the endpoint for `dimension`, for models that can shorten their vectors."""
+
+
+class LocalEmbedderSettings(BaseModel):
+    """The packaged model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    workers: int = Field(default=2, ge=1, le=64)
+    """Threads that embed at the same time; the engine computes without Python's lock."""
+    batch_size: int = Field(default=16, ge=1, le=256)
+    """Texts that one thread takes at a time, so that a question need not wait for a whole document."""
+    cache_entries: int = Field(default=4_096, ge=0)
+    """Vectors kept by text, 1.5 kB each."""
