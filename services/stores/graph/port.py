@@ -30,7 +30,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """From the commit's revision on, `record` (of `statement`; for a verdict its left one) no longer counts."""
+    """From the commit's revision on, `record` no longer counts. `statement`: its own; a verdict's left one."""
 
     record: RecordId
     statement: StatementId
@@ -46,7 +46,11 @@ class ClosedSpan:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """All that one revision adds to a graph. Records and opened spans carry `revision` themselves."""
+    """All that one revision adds to a graph. Records and opened spans carry `revision` themselves.
+
+    Statements name entities, and records, spans and aliases name their nodes: those of this commit or of
+    earlier ones. What is there already under the same id stays as it is.
+    """
 
     revision: Revision
     entities: Sequence[Entity] = ()
@@ -78,6 +82,7 @@ class AsOf:
     """Which spans a read sees: those believed in `known_at`; those that hold at `valid_at` if it is set.
 
     `since`/`until` instead keep spans that meet that half-open period. Both axes combine.
+    Nothing recorded or created after `known_at` is seen.
     """
 
     known_at: Revision
@@ -101,9 +106,13 @@ class StatementView:
 
 @dataclass(frozen=True, slots=True)
 class StatementFilter:
-    """Every field that is set must match. `include_ended`: with no `valid_at`, also what holds no more.
+    """Every field that is set must match.
 
-    `invalidated_by`: statements with a believed span that this episode ended.
+    `include_ended`: also what holds no more. Left False, a read that names no world time (neither `valid_at`
+    nor a period) keeps statements with a span that has no end; one that names a time is filtered by that alone.
+    `episodes`: statements with a claim of one of these episodes that counts. `contested`: whether one of the
+    spans as asked is. `invalidated_by`: statements with a believed span that this episode ended (by a claim,
+    an end or a denial of its own); these are ended by nature, so `include_ended` has no say.
     """
 
     subjects: Sequence[EntityId] = ()
@@ -146,11 +155,14 @@ class GraphStore(Protocol):
     async def find_entities(
         self, scope: Scope, keys: Sequence[str], known_at: Revision
     ) -> Mapping[str, Sequence[Entity]]:
-        """Entities by alias key, one indexed look-up; a key with none is absent. Oldest first."""
+        """Entities by the keys of their aliases, one indexed look-up. Oldest first; a key with none is absent.
+
+        An entity is found by its own key only if that is among its aliases.
+        """
         ...
 
     async def entities(self, scope: Scope, ids: Sequence[EntityId]) -> Sequence[Entity]:
-        """Those that exist, in the order asked."""
+        """Those that exist, in the order asked, each once."""
         ...
 
     async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
@@ -158,11 +170,14 @@ class GraphStore(Protocol):
         ...
 
     async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:
-        """Statements by id in the order asked; those without a span as asked have empty `spans`."""
+        """Statements by id in the order asked, each once; one without a span as asked has empty `spans`.
+
+        A statement created after `known_at` is absent.
+        """
         ...
 
     async def records(self, scope: Scope, ids: Sequence[StatementId]) -> Records:
-        """Every record and span of these statements."""
+        """Every record and span of these statements, whenever recorded; each list oldest first, then by id."""
         ...
 
     async def slot(self, scope: Scope, subject: EntityId, predicate: EntityId) -> Sequence[StatementId]:
@@ -180,7 +195,10 @@ class GraphStore(Protocol):
     async def list_statements(
         self, scope: Scope, where: StatementFilter, at: AsOf, page: Page
     ) -> Listed[StatementView]:
-        """Statements with at least one span as asked, in a stable order (creation, then id)."""
+        """Statements with at least one span as asked, in a stable order (creation, then id).
+
+        Raises ValueError for a position that this store did not give.
+        """
         ...
 
     async def walk(
@@ -188,7 +206,9 @@ class GraphStore(Protocol):
     ) -> Sequence[Step]:
         """Breadth first over statements in both directions, nearest then newest first.
 
-        Each level keeps at most `per_level` statements; predicates are not walked through.
+        Newest is created last, then by id, so that an order can't change once published. Each level keeps at
+        most `per_level` statements; a statement is met once; predicates are not walked through. `via` is the
+        subject when a hop came from both ends.
         """
         ...
 

@@ -1,0 +1,276 @@
+"""Reads of the graph's tables by id: entities, statements as views, and whole slots of records."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, RowMapping, Select, Table, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.domain.graph import Entity, EntityType, Literal, Span, Statement
+from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
+from services.domain.scope import Scope
+from services.stores.graph.port import Alias, AsOf, Counts, Records, StatementView
+from services.stores.graph.sql import schema, values
+from services.stores.graph.sql.conditions import (
+    as_asked,
+    believed,
+    counting,
+    has_span,
+    id_chunks,
+    with_revocations,
+)
+from services.stores.sql.rows import in_chunks, is_storable
+
+V = TypeVar("V")
+
+RECORD_TABLES: tuple[tuple[Table, Callable[[RowMapping], Any]], ...] = (
+    (schema.claims, values.claim_of),
+    (schema.ends, values.end_of),
+    (schema.denials, values.denial_of),
+)
+
+
+async def fetch(connection: AsyncConnection, query: Select[Any], read: Callable[[RowMapping], V]) -> list[V]:
+    """All values that a query yields."""
+    return [read(row) for row in (await connection.execute(query)).mappings()]
+
+
+async def entities(
+    connection: AsyncConnection, scope: Scope, ids: Iterable[EntityId]
+) -> dict[EntityId, Entity]:
+    columns = schema.entities.c
+    found: dict[EntityId, Entity] = {}
+    for chunk in id_chunks(ids):
+        query = select(schema.entities).where(columns.scope == scope.key, columns.id.in_(chunk))
+        found |= {entity.id: entity for entity in await fetch(connection, query, values.entity_of)}
+    return found
+
+
+async def find_entities(
+    connection: AsyncConnection, scope: Scope, keys: Sequence[str], known_at: Revision
+) -> dict[str, list[Entity]]:
+    alias, entity = schema.aliases, schema.entities
+    hashes = {values.key_hash(key): key for key in keys}
+    found: dict[str, dict[EntityId, Entity]] = defaultdict(dict)
+    for chunk in in_chunks(hashes):
+        query = (
+            select(entity, alias.c.key_hash)
+            .join(alias, (alias.c.scope == entity.c.scope) & (alias.c.entity == entity.c.id))
+            .where(
+                alias.c.scope == scope.key,
+                alias.c.key_hash.in_(chunk),
+                alias.c.recorded_at <= known_at,
+                entity.c.created_at <= known_at,
+            )
+            .order_by(entity.c.created_at, entity.c.id)
+        )
+        for row in (await connection.execute(query)).mappings():
+            node = values.entity_of(row)
+            found[hashes[row["key_hash"]]][node.id] = node
+    return {key: list(nodes.values()) for key, nodes in found.items()}
+
+
+async def aliases(connection: AsyncConnection, scope: Scope, known_at: Revision) -> list[Alias]:
+    columns = schema.aliases.c
+    query = (
+        select(schema.aliases)
+        .where(columns.scope == scope.key, columns.recorded_at <= known_at)
+        .order_by(columns.key, columns.type, columns.entity)
+    )
+    return await fetch(connection, query, values.alias_of)
+
+
+async def views(
+    connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId], at: AsOf
+) -> list[StatementView]:
+    """In the order asked, each once. Statements created after `at.known_at` are left out."""
+    statements = {
+        statement.id: statement
+        for statement in await _of_statements(
+            connection, schema.statements, "id", scope, ids, values.statement_of, ("created_at", "id")
+        )
+        if statement.created_at <= at.known_at
+    }
+    nodes = await entities(connection, scope, _nodes(statements.values()))
+    spans = await _spans(connection, scope, list(statements), at)
+    episodes = await _episodes(connection, scope, list(statements), at.known_at)
+    return [
+        _view(statements[id], nodes, spans[id], episodes[id]) for id in dict.fromkeys(ids) if id in statements
+    ]
+
+
+def _nodes(statements: Iterable[Statement]) -> Iterable[EntityId]:
+    for statement in statements:
+        yield statement.subject
+        yield statement.predicate
+        if not isinstance(statement.object, Literal):
+            yield statement.object
+
+
+def _view(
+    statement: Statement,
+    nodes: Mapping[EntityId, Entity],
+    spans: Sequence[Span],
+    episodes: Sequence[EpisodeId],
+) -> StatementView:
+    target = statement.object
+    return StatementView(
+        statement=statement,
+        subject=nodes[statement.subject],
+        predicate=nodes[statement.predicate],
+        object=None if isinstance(target, Literal) else nodes[target],
+        spans=tuple(spans),
+        episodes=tuple(episodes),
+    )
+
+
+async def _spans(
+    connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId], at: AsOf
+) -> Mapping[StatementId, list[Span]]:
+    columns = schema.spans.c
+    found: dict[StatementId, list[Span]] = defaultdict(list)
+    for chunk in id_chunks(ids):
+        query = (
+            select(schema.spans)
+            .where(columns.statement.in_(chunk), as_asked(scope, at))
+            .order_by(columns.valid_at, columns.invalid_at, columns.id)
+        )
+        for span in await fetch(connection, query, values.span_of):
+            found[span.statement].append(span)
+    return found
+
+
+async def _episodes(
+    connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId], known_at: Revision
+) -> Mapping[StatementId, list[EpisodeId]]:
+    claims = schema.claims
+    found: dict[StatementId, dict[EpisodeId, None]] = defaultdict(dict)
+    for chunk in id_chunks(ids):
+        query = (
+            with_revocations(claims)
+            .with_only_columns(claims.c.statement, claims.c.episode)
+            .where(
+                counting(claims, scope, known_at),
+                claims.c.statement.in_(chunk),
+                claims.c.episode.is_not(None),
+            )
+            .order_by(claims.c.attested_at, claims.c.episode)
+        )
+        for statement, episode in await connection.execute(query):
+            found[statement][episode] = None
+    return defaultdict(list, {statement: list(episodes) for statement, episodes in found.items()})
+
+
+async def records(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> Records:
+    """Everything of these statements, each list in the order recorded, spans in that of belief."""
+    by_record = ("recorded_at", "id")
+    claims, ends, denials = [
+        await _of_statements(connection, table, "statement", scope, ids, read, by_record)
+        for table, read in RECORD_TABLES
+    ]
+    return Records(
+        statements=await _of_statements(
+            connection, schema.statements, "id", scope, ids, values.statement_of, ("created_at", "id")
+        ),
+        claims=claims,
+        ends=ends,
+        denials=denials,
+        verdicts=await _verdicts(connection, scope, ids),
+        spans=await _of_statements(
+            connection,
+            schema.spans,
+            "statement",
+            scope,
+            ids,
+            values.span_of,
+            ("known_from", "valid_at", "id"),
+        ),
+    )
+
+
+async def _of_statements(
+    connection: AsyncConnection,
+    table: Table,
+    column: str,
+    scope: Scope,
+    ids: Iterable[StatementId],
+    read: Callable[[RowMapping], V],
+    order: Sequence[str],
+) -> list[V]:
+    """The rows of a table that belong to some statements, in one order whatever the chunks."""
+    found: list[RowMapping] = []
+    is_record = "recorded_at" in table.c
+    for chunk in id_chunks(ids):
+        query = with_revocations(table) if is_record else select(table)
+        query = query.where(table.c.scope == scope.key, table.c[column].in_(chunk))
+        found += (await connection.execute(query)).mappings()
+    return [read(row) for row in sorted(found, key=lambda row: tuple(row[name] for name in order))]
+
+
+async def _verdicts(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> list[Any]:
+    columns = schema.verdicts.c
+    found: dict[str, Any] = {}
+    for chunk in id_chunks(ids):
+        query = with_revocations(schema.verdicts).where(
+            columns.scope == scope.key, or_(columns.left.in_(chunk), columns.right.in_(chunk))
+        )
+        found |= {verdict.id: verdict for verdict in await fetch(connection, query, values.verdict_of)}
+    return sorted(found.values(), key=lambda verdict: (verdict.recorded_at, verdict.id))
+
+
+async def of_episode(connection: AsyncConnection, scope: Scope, episode: EpisodeId) -> Records:
+    async def citing(table: Table, read: Callable[[RowMapping], V]) -> list[V]:
+        if not is_storable(episode):
+            return []
+        query = (
+            with_revocations(table)
+            .where(table.c.scope == scope.key, table.c.episode == episode)
+            .order_by(table.c.recorded_at, table.c.id)
+        )
+        return await fetch(connection, query, read)
+
+    claims, ends, denials = [await citing(table, read) for table, read in RECORD_TABLES]
+    verdicts = await citing(schema.verdicts, values.verdict_of)
+    return Records(statements=(), claims=claims, ends=ends, denials=denials, verdicts=verdicts, spans=())
+
+
+async def statement_ids(
+    connection: AsyncConnection, scope: Scope, *conditions: ColumnElement[bool]
+) -> list[StatementId]:
+    """Ids of the statements that meet the conditions, oldest first."""
+    columns = schema.statements.c
+    query = (
+        select(columns.id)
+        .where(columns.scope == scope.key, *conditions)
+        .order_by(columns.created_at, columns.id)
+    )
+    return list(await connection.scalars(query))
+
+
+async def counts(connection: AsyncConnection, scope: Scope, known_at: Revision) -> Counts:
+    entity, statement = schema.entities.c, schema.statements.c
+    nodes = (
+        select(func.count())
+        .select_from(schema.entities)
+        .where(
+            entity.scope == scope.key,
+            entity.created_at <= known_at,
+            entity.type != EntityType.PREDICATE.value,
+        )
+    )
+    facts = (
+        select(func.count())
+        .select_from(schema.statements)
+        .where(statement.scope == scope.key, has_span(believed(scope, known_at)))
+    )
+    claims = (
+        with_revocations(schema.claims)
+        .with_only_columns(func.count())
+        .where(counting(schema.claims, scope, known_at))
+    )
+    return Counts(
+        entities=await connection.scalar(nodes) or 0,
+        statements=await connection.scalar(facts) or 0,
+        claims=await connection.scalar(claims) or 0,
+    )

@@ -1,0 +1,116 @@
+"""SqlGraphStore: the graph port over SQL tables, each call one transaction."""
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from services.domain.graph import Entity
+from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
+from services.domain.scope import Scope
+from services.stores.graph.port import (
+    Alias,
+    AsOf,
+    Commit,
+    Counts,
+    Records,
+    StatementFilter,
+    StatementView,
+    Step,
+)
+from services.stores.graph.sql import lists, reads, schema, walks, writes
+from services.stores.paging import Listed, Page
+from services.stores.sql.database import Database, create_schema
+from services.stores.sql.rows import is_storable
+
+COMPONENT = "graph"
+
+
+class SqlGraphStore:
+    """GraphStore on SQLite or PostgreSQL. Owns the engine; a commit is atomic, a read sees one snapshot."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._database = Database(engine, COMPONENT)
+
+    @classmethod
+    async def open(cls, engine: AsyncEngine) -> Self:
+        """A store whose tables are there: created if they are missing."""
+        await create_schema(engine, schema.metadata, COMPONENT)
+        return cls(engine)
+
+    async def apply(self, scope: Scope, commit: Commit) -> None:
+        rows = writes.batch(scope, commit)
+        async with self._database.write() as connection:
+            await writes.write(connection, scope, commit, rows)
+
+    async def find_entities(
+        self, scope: Scope, keys: Sequence[str], known_at: Revision
+    ) -> Mapping[str, Sequence[Entity]]:
+        async with self._database.read() as connection:
+            return await reads.find_entities(connection, scope, keys, known_at)
+
+    async def entities(self, scope: Scope, ids: Sequence[EntityId]) -> Sequence[Entity]:
+        async with self._database.read() as connection:
+            found = await reads.entities(connection, scope, ids)
+        return [found[id] for id in dict.fromkeys(ids) if id in found]
+
+    async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
+        async with self._database.read() as connection:
+            return await reads.aliases(connection, scope, known_at)
+
+    async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:
+        async with self._database.read() as connection:
+            return await reads.views(connection, scope, ids, at)
+
+    async def records(self, scope: Scope, ids: Sequence[StatementId]) -> Records:
+        async with self._database.read() as connection:
+            return await reads.records(connection, scope, ids)
+
+    async def slot(self, scope: Scope, subject: EntityId, predicate: EntityId) -> Sequence[StatementId]:
+        if not (is_storable(subject) and is_storable(predicate)):
+            return []
+        columns = schema.statements.c
+        async with self._database.read() as connection:
+            return await reads.statement_ids(
+                connection, scope, columns.subject == subject, columns.predicate == predicate
+            )
+
+    async def by_object(self, scope: Scope, subject: EntityId, target: EntityId) -> Sequence[StatementId]:
+        if not (is_storable(subject) and is_storable(target)):
+            return []
+        columns = schema.statements.c
+        async with self._database.read() as connection:
+            return await reads.statement_ids(
+                connection, scope, columns.subject == subject, columns.object == target
+            )
+
+    async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
+        async with self._database.read() as connection:
+            return await reads.of_episode(connection, scope, episode)
+
+    async def list_statements(
+        self, scope: Scope, where: StatementFilter, at: AsOf, page: Page
+    ) -> Listed[StatementView]:
+        async with self._database.read() as connection:
+            return await lists.list_statements(connection, scope, where, at, page)
+
+    async def walk(
+        self, scope: Scope, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int
+    ) -> Sequence[Step]:
+        async with self._database.read() as connection:
+            return await walks.walk(connection, scope, seeds, at, max_hops, per_level)
+
+    async def scan(self, scope: Scope, page: Page) -> Listed[StatementId]:
+        async with self._database.read() as connection:
+            return await lists.scan(connection, scope, page)
+
+    async def counts(self, scope: Scope, known_at: Revision) -> Counts:
+        async with self._database.read() as connection:
+            return await reads.counts(connection, scope, known_at)
+
+    async def erase(self, scope: Scope) -> None:
+        async with self._database.write() as connection:
+            await writes.erase(connection, scope)
+
+    async def close(self) -> None:
+        await self._database.close()

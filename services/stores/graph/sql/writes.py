@@ -1,0 +1,132 @@
+"""Writes to the graph's tables: a commit as one transaction, and erasure."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Table, bindparam, case, delete, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.domain.graph import Span
+from services.domain.records import Record, Verdict
+from services.domain.scope import Scope
+from services.stores.graph.port import ClosedSpan, Commit, Revocation
+from services.stores.graph.sql import schema, values
+from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
+from services.stores.sql.rows import Row, check_storable, insert_new
+
+# Children after what they point at; every writer takes them in this order, so that none deadlocks.
+Batch = Sequence[tuple[Table, Sequence[Row]]]
+
+
+def batch(scope: Scope, commit: Commit) -> Batch:
+    """The rows of a commit. Raises UnstorableText if a text among them can't be stored."""
+    key = scope.key
+    rows: Batch = (
+        (schema.entities, [values.entity_row(key, entity) for entity in commit.entities]),
+        (schema.aliases, [values.alias_row(key, alias, commit.revision) for alias in commit.aliases]),
+        (schema.statements, [values.statement_row(key, statement) for statement in commit.statements]),
+        (schema.claims, [values.claim_row(key, claim) for claim in commit.claims]),
+        (schema.ends, [values.end_row(key, end) for end in commit.ends]),
+        (schema.denials, [values.denial_row(key, denial) for denial in commit.denials]),
+        (schema.verdicts, [values.verdict_row(key, verdict) for verdict in commit.verdicts]),
+        (schema.revocations, _revocations(key, commit)),
+        (schema.spans, [values.span_row(key, span) for span in commit.opened]),
+    )
+    for _, table_rows in rows:
+        check_storable(table_rows)
+    # As JSON they would be stored escaped; they are refused like every other text.
+    check_storable({"aliases": alias} for entity in commit.entities for alias in entity.aliases)
+    return rows
+
+
+async def write(connection: AsyncConnection, scope: Scope, commit: Commit, rows: Batch) -> None:
+    """Inserts what is not there yet, widens hulls, and closes spans."""
+    for table, table_rows in rows:
+        await insert_new(connection, table, table_rows)
+    await _widen(connection, scope, commit.opened)
+    await _close(connection, scope, commit)
+
+
+async def erase(connection: AsyncConnection, scope: Scope) -> None:
+    """Deletes every row of a scope."""
+    for table in reversed(schema.metadata.sorted_tables):
+        await connection.execute(delete(table).where(table.c.scope == scope.key))
+
+
+def _revocations(key: str, commit: Commit) -> list[Row]:
+    """Those of the commit, and of records that come revoked already (an import)."""
+    records: list[Record] = [*commit.claims, *commit.ends, *commit.denials, *commit.verdicts]
+    found: dict[str, Row] = {}
+    for record in records:
+        if record.revoked_at is not None:
+            statement = record.left if isinstance(record, Verdict) else record.statement
+            found[record.id] = _revocation_row(key, Revocation(record.id, statement), record.revoked_at)
+    for revocation in commit.revocations:
+        found.setdefault(revocation.record, _revocation_row(key, revocation, commit.revision))
+    return list(found.values())
+
+
+def _revocation_row(key: str, revocation: Revocation, revision: int) -> Row:
+    return {
+        "scope": key,
+        "record": revocation.record,
+        "statement": revocation.statement,
+        "revoked_at": revision,
+    }
+
+
+async def _widen(connection: AsyncConnection, scope: Scope, opened: Sequence[Span]) -> None:
+    hulls: dict[str, tuple[int, int]] = {}
+    for span in opened:
+        first, last = hulls.get(span.statement, (OPEN, UNKNOWN_START))
+        start = UNKNOWN_START if span.valid_at is None else span.valid_at
+        end = OPEN if span.invalid_at is None else span.invalid_at
+        hulls[span.statement] = min(first, start), max(last, end)
+    if not hulls:
+        return
+    columns = schema.statements.c
+    start_bind, end_bind = (
+        bindparam("start", type_=columns.hull_from.type),
+        bindparam("until", type_=columns.hull_to.type),
+    )
+    statement = (
+        update(schema.statements)
+        .where(columns.scope == bindparam("in_scope"), columns.id == bindparam("of"))
+        .values(
+            hull_from=case((columns.hull_from > start_bind, start_bind), else_=columns.hull_from),
+            hull_to=case((columns.hull_to < end_bind, end_bind), else_=columns.hull_to),
+        )
+    )
+    await connection.execute(
+        statement,
+        [
+            {"in_scope": scope.key, "of": of, "start": start, "until": end}
+            for of, (start, end) in sorted(hulls.items())
+        ],
+    )
+
+
+async def _close(connection: AsyncConnection, scope: Scope, commit: Commit) -> None:
+    if not commit.closed:
+        return
+    columns = schema.spans.c
+    statement = (
+        update(schema.spans)
+        .where(
+            columns.scope == bindparam("in_scope"),
+            columns.statement == bindparam("of"),
+            columns.id == bindparam("span"),
+            columns.known_to == OPEN,
+        )
+        .values(known_to=commit.revision)
+    )
+
+    def place(closed: ClosedSpan) -> tuple[str, str]:
+        return closed.statement, closed.span
+
+    await connection.execute(
+        statement,
+        [
+            {"in_scope": scope.key, "of": closed.statement, "span": closed.span}
+            for closed in sorted(commit.closed, key=place)
+        ],
+    )
