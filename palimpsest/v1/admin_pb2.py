@@ -28,7 +28,7 @@ from palimpsest.v1 import credits_pb2 as palimpsest_dot_v1_dot_credits__pb2
 from palimpsest.v1 import rules_pb2 as palimpsest_dot_v1_dot_rules__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19palimpsest/v1/admin.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bpalimpsest/v1/credits.proto\x1a\x19palimpsest/v1/rules.proto\"\xb9\x01\n\x06Tenant\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12)\n\x05state\x18\x03 \x01(\x0e\x32\x1a.palimpsest.v1.TenantState\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x06limits\x18\x05 \x01(\x0b\x32\x1b.palimpsest.v1.TenantLimits\"\xfa\x01\n\x0cTenantLimits\x12$\n\x13requests_per_second\x18\x01 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\x1e\n\rrequest_burst\x18\x02 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\x1e\n\rmax_in_flight\x18\x03 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\x19\n\x08max_jobs\x18\x04 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\"\n\x11max_bytes_per_day\x18\x05 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\x12\x1b\n\nmax_graphs\x18\x06 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12(\n\x17goodwill_micros_per_day\x18\x07 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"\xfd\x01\n\x06\x41piKey\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12\x11\n\ttenant_id\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\x12*\n\x06scopes\x18\x04 \x03(\x0e\x32\x1a.palimpsest.v1.ApiKeyScope\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"T\n\x13\x43reateTenantRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1f\n\x0c\x64isplay_name\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\"N\n\x14\x43reateTenantResponse\x12%\n\x06tenant\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Tenant\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\"\\\n\x14SuspendTenantRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x0c\n\x04lift\x18\x02 \x01(\x08\x12\x18\n\x06reason\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xe8\x07\">\n\x15SuspendTenantResponse\x12%\n\x06tenant\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Tenant\"\xa0\x03\n\x13\x43reateApiKeyRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x1f\n\x0c\x64isplay_name\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\x12?\n\x06scopes\x18\x03 \x03(\x0e\x32\x1a.palimpsest.v1.ApiKeyScopeB\x13\xbaH\x10\x92\x01\r\x10\x08\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12:\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01:\xcc\x01\xbaH\xc8\x01\x1a\xc5\x01\n\x1d\x63reate_api_key.operator_alone\x12HOPERATOR is the single scope of a key without tenant_id, and of no other\x1aZthis.tenant_id == \'\' ? (this.scopes.size() == 1 && 4 in this.scopes) : !(4 in this.scopes)\"N\n\x14\x43reateApiKeyResponse\x12&\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.ApiKey\x12\x0e\n\x06secret\x18\x02 \x01(\t\"n\n\x12ListApiKeysRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x1c\n\tpage_size\x18\x02 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"W\n\x13ListApiKeysResponse\x12\'\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x15.palimpsest.v1.ApiKey\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"0\n\x13RevokeApiKeyRequest\x12\x19\n\x06key_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\">\n\x14RevokeApiKeyResponse\x12&\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.ApiKey\"\x95\x01\n\x13GrantCreditsRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\'\n\ramount_micros\x18\x02 \x01(\x03\x42\x10\xbaH\r\"\x0b\x18\x80\x80\x9a\xa6\xea\xaf\xe3\x01 \x00\x12\x18\n\x06reason\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xe8\x07\x12\x1d\n\nrequest_id\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"|\n\x14GrantCreditsResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\x12)\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x1a.palimpsest.v1.LedgerEntry\x12\x10\n\x08replayed\x18\x03 \x01(\x08\"\xa7\x01\n\x13RefundChargeRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x19\n\x06job_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x1e\n\ramount_micros\x18\x03 \x01(\x03\x42\x07\xbaH\x04\"\x02 \x00\x12\x18\n\x06reason\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xe8\x07\x12\x1d\n\nrequest_id\x18\x05 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"j\n\x14RefundChargeResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\x12)\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x1a.palimpsest.v1.LedgerEntry\"e\n\x10SetLimitsRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x33\n\x06limits\x18\x02 \x01(\x0b\x32\x1b.palimpsest.v1.TenantLimitsB\x06\xbaH\x03\xc8\x01\x01\":\n\x11SetLimitsResponse\x12%\n\x06tenant\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Tenant\"[\n\x05Price\x12\x32\n\x04item\x18\x01 \x01(\x0e\x32\x18.palimpsest.v1.PriceItemB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x1e\n\x06micros\x18\x02 \x01(\x03\x42\x0e\xbaH\x0b\"\t\x18\x80\xa0\x94\xa5\x8d\x1d(\x00\"Z\n\nPriceTable\x12\x1a\n\x07version\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x30\n\x06prices\x18\x02 \x03(\x0b\x32\x14.palimpsest.v1.PriceB\n\xbaH\x07\x92\x01\x04\x08\x01\x10@\"D\n\x10SetPricesRequest\x12\x30\n\x05table\x18\x01 \x01(\x0b\x32\x19.palimpsest.v1.PriceTableB\x06\xbaH\x03\xc8\x01\x01\"=\n\x11SetPricesResponse\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.palimpsest.v1.PriceTable\"\xa6\x01\n\x0fGetUsageRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x39\n\tused_from\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12:\n\nused_until\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\"\x81\x02\n\x10GetUsageResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\x12\x14\n\x0cspent_micros\x18\x02 \x01(\x03\x12\x17\n\x0fgoodwill_micros\x18\x03 \x01(\x03\x12\x0c\n\x04jobs\x18\x04 \x01(\x03\x12\x39\n\x05\x63\x61lls\x18\x05 \x03(\x0b\x32*.palimpsest.v1.GetUsageResponse.CallsEntry\x12\x0e\n\x06tokens\x18\x06 \x01(\x03\x12\x0e\n\x06graphs\x18\x07 \x01(\x03\x1a,\n\nCallsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01*`\n\x0bTenantState\x12\x1c\n\x18TENANT_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13TENANT_STATE_ACTIVE\x10\x01\x12\x1a\n\x16TENANT_STATE_SUSPENDED\x10\x02*\x92\x01\n\x0b\x41piKeyScope\x12\x1d\n\x19\x41PI_KEY_SCOPE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x41PI_KEY_SCOPE_READ\x10\x01\x12\x17\n\x13\x41PI_KEY_SCOPE_WRITE\x10\x02\x12\x17\n\x13\x41PI_KEY_SCOPE_ERASE\x10\x03\x12\x1a\n\x16\x41PI_KEY_SCOPE_OPERATOR\x10\x04*\xa4\x01\n\tPriceItem\x12\x1a\n\x16PRICE_ITEM_UNSPECIFIED\x10\x00\x12%\n!PRICE_ITEM_INGEST_THOUSAND_TOKENS\x10\x01\x12\x1d\n\x19PRICE_ITEM_INGEST_MINIMUM\x10\x02\x12\x1e\n\x1aPRICE_ITEM_ASSERTED_RECORD\x10\x03\x12\x15\n\x11PRICE_ITEM_RECALL\x10\x04\x32\xea\x06\n\x0c\x41\x64minService\x12W\n\x0c\x43reateTenant\x12\".palimpsest.v1.CreateTenantRequest\x1a#.palimpsest.v1.CreateTenantResponse\x12Z\n\rSuspendTenant\x12#.palimpsest.v1.SuspendTenantRequest\x1a$.palimpsest.v1.SuspendTenantResponse\x12W\n\x0c\x43reateApiKey\x12\".palimpsest.v1.CreateApiKeyRequest\x1a#.palimpsest.v1.CreateApiKeyResponse\x12T\n\x0bListApiKeys\x12!.palimpsest.v1.ListApiKeysRequest\x1a\".palimpsest.v1.ListApiKeysResponse\x12W\n\x0cRevokeApiKey\x12\".palimpsest.v1.RevokeApiKeyRequest\x1a#.palimpsest.v1.RevokeApiKeyResponse\x12W\n\x0cGrantCredits\x12\".palimpsest.v1.GrantCreditsRequest\x1a#.palimpsest.v1.GrantCreditsResponse\x12W\n\x0cRefundCharge\x12\".palimpsest.v1.RefundChargeRequest\x1a#.palimpsest.v1.RefundChargeResponse\x12N\n\tSetLimits\x12\x1f.palimpsest.v1.SetLimitsRequest\x1a .palimpsest.v1.SetLimitsResponse\x12N\n\tSetPrices\x12\x1f.palimpsest.v1.SetPricesRequest\x1a .palimpsest.v1.SetPricesResponse\x12K\n\x08GetUsage\x12\x1e.palimpsest.v1.GetUsageRequest\x1a\x1f.palimpsest.v1.GetUsageResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19palimpsest/v1/admin.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bpalimpsest/v1/credits.proto\x1a\x19palimpsest/v1/rules.proto\"\xb9\x01\n\x06Tenant\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12)\n\x05state\x18\x03 \x01(\x0e\x32\x1a.palimpsest.v1.TenantState\x12.\n\ncreated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x06limits\x18\x05 \x01(\x0b\x32\x1b.palimpsest.v1.TenantLimits\"\xfa\x01\n\x0cTenantLimits\x12$\n\x13requests_per_second\x18\x01 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\x1e\n\rrequest_burst\x18\x02 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\x1e\n\rmax_in_flight\x18\x03 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\x19\n\x08max_jobs\x18\x04 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12\"\n\x11max_bytes_per_day\x18\x05 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\x12\x1b\n\nmax_graphs\x18\x06 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\x12(\n\x17goodwill_micros_per_day\x18\x07 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\"\xfd\x01\n\x06\x41piKey\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12\x11\n\ttenant_id\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\x12*\n\x06scopes\x18\x04 \x03(\x0e\x32\x1a.palimpsest.v1.ApiKeyScope\x12.\n\ncreated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nexpires_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nrevoked_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"T\n\x13\x43reateTenantRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1f\n\x0c\x64isplay_name\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\"N\n\x14\x43reateTenantResponse\x12%\n\x06tenant\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Tenant\x12\x0f\n\x07\x63reated\x18\x02 \x01(\x08\"`\n\x14SuspendTenantRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x0c\n\x04lift\x18\x02 \x01(\x08\x12\x1c\n\x06reason\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x18\xe8\x07\xd8\xea\x30\x01\">\n\x15SuspendTenantResponse\x12%\n\x06tenant\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Tenant\"\xa0\x03\n\x13\x43reateApiKeyRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x1f\n\x0c\x64isplay_name\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\x12?\n\x06scopes\x18\x03 \x03(\x0e\x32\x1a.palimpsest.v1.ApiKeyScopeB\x13\xbaH\x10\x92\x01\r\x10\x08\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12:\n\nexpires_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01:\xcc\x01\xbaH\xc8\x01\x1a\xc5\x01\n\x1d\x63reate_api_key.operator_alone\x12HOPERATOR is the single scope of a key without tenant_id, and of no other\x1aZthis.tenant_id == \'\' ? (this.scopes.size() == 1 && 4 in this.scopes) : !(4 in this.scopes)\"N\n\x14\x43reateApiKeyResponse\x12&\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.ApiKey\x12\x0e\n\x06secret\x18\x02 \x01(\t\"n\n\x12ListApiKeysRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x1c\n\tpage_size\x18\x02 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"W\n\x13ListApiKeysResponse\x12\'\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x15.palimpsest.v1.ApiKey\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"0\n\x13RevokeApiKeyRequest\x12\x19\n\x06key_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\">\n\x14RevokeApiKeyResponse\x12&\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.ApiKey\"\x99\x01\n\x13GrantCreditsRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\'\n\ramount_micros\x18\x02 \x01(\x03\x42\x10\xbaH\r\"\x0b\x18\x80\x80\x9a\xa6\xea\xaf\xe3\x01 \x00\x12\x1c\n\x06reason\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x18\xe8\x07\xd8\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"|\n\x14GrantCreditsResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\x12)\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x1a.palimpsest.v1.LedgerEntry\x12\x10\n\x08replayed\x18\x03 \x01(\x08\"\xab\x01\n\x13RefundChargeRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x19\n\x06job_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x1e\n\ramount_micros\x18\x03 \x01(\x03\x42\x07\xbaH\x04\"\x02 \x00\x12\x1c\n\x06reason\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x18\xe8\x07\xd8\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x05 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"j\n\x14RefundChargeResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\x12)\n\x05\x65ntry\x18\x02 \x01(\x0b\x32\x1a.palimpsest.v1.LedgerEntry\"e\n\x10SetLimitsRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x33\n\x06limits\x18\x02 \x01(\x0b\x32\x1b.palimpsest.v1.TenantLimitsB\x06\xbaH\x03\xc8\x01\x01\":\n\x11SetLimitsResponse\x12%\n\x06tenant\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Tenant\"[\n\x05Price\x12\x32\n\x04item\x18\x01 \x01(\x0e\x32\x18.palimpsest.v1.PriceItemB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x1e\n\x06micros\x18\x02 \x01(\x03\x42\x0e\xbaH\x0b\"\t\x18\x80\xa0\x94\xa5\x8d\x1d(\x00\"Z\n\nPriceTable\x12\x1a\n\x07version\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x30\n\x06prices\x18\x02 \x03(\x0b\x32\x14.palimpsest.v1.PriceB\n\xbaH\x07\x92\x01\x04\x08\x01\x10@\"D\n\x10SetPricesRequest\x12\x30\n\x05table\x18\x01 \x01(\x0b\x32\x19.palimpsest.v1.PriceTableB\x06\xbaH\x03\xc8\x01\x01\"=\n\x11SetPricesResponse\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.palimpsest.v1.PriceTable\"\xa6\x01\n\x0fGetUsageRequest\x12\x1c\n\ttenant_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x39\n\tused_from\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12:\n\nused_until\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\"\x81\x02\n\x10GetUsageResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\x12\x14\n\x0cspent_micros\x18\x02 \x01(\x03\x12\x17\n\x0fgoodwill_micros\x18\x03 \x01(\x03\x12\x0c\n\x04jobs\x18\x04 \x01(\x03\x12\x39\n\x05\x63\x61lls\x18\x05 \x03(\x0b\x32*.palimpsest.v1.GetUsageResponse.CallsEntry\x12\x0e\n\x06tokens\x18\x06 \x01(\x03\x12\x0e\n\x06graphs\x18\x07 \x01(\x03\x1a,\n\nCallsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01*`\n\x0bTenantState\x12\x1c\n\x18TENANT_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13TENANT_STATE_ACTIVE\x10\x01\x12\x1a\n\x16TENANT_STATE_SUSPENDED\x10\x02*\x92\x01\n\x0b\x41piKeyScope\x12\x1d\n\x19\x41PI_KEY_SCOPE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x41PI_KEY_SCOPE_READ\x10\x01\x12\x17\n\x13\x41PI_KEY_SCOPE_WRITE\x10\x02\x12\x17\n\x13\x41PI_KEY_SCOPE_ERASE\x10\x03\x12\x1a\n\x16\x41PI_KEY_SCOPE_OPERATOR\x10\x04*\xa4\x01\n\tPriceItem\x12\x1a\n\x16PRICE_ITEM_UNSPECIFIED\x10\x00\x12%\n!PRICE_ITEM_INGEST_THOUSAND_TOKENS\x10\x01\x12\x1d\n\x19PRICE_ITEM_INGEST_MINIMUM\x10\x02\x12\x1e\n\x1aPRICE_ITEM_ASSERTED_RECORD\x10\x03\x12\x15\n\x11PRICE_ITEM_RECALL\x10\x04\x32\xea\x06\n\x0c\x41\x64minService\x12W\n\x0c\x43reateTenant\x12\".palimpsest.v1.CreateTenantRequest\x1a#.palimpsest.v1.CreateTenantResponse\x12Z\n\rSuspendTenant\x12#.palimpsest.v1.SuspendTenantRequest\x1a$.palimpsest.v1.SuspendTenantResponse\x12W\n\x0c\x43reateApiKey\x12\".palimpsest.v1.CreateApiKeyRequest\x1a#.palimpsest.v1.CreateApiKeyResponse\x12T\n\x0bListApiKeys\x12!.palimpsest.v1.ListApiKeysRequest\x1a\".palimpsest.v1.ListApiKeysResponse\x12W\n\x0cRevokeApiKey\x12\".palimpsest.v1.RevokeApiKeyRequest\x1a#.palimpsest.v1.RevokeApiKeyResponse\x12W\n\x0cGrantCredits\x12\".palimpsest.v1.GrantCreditsRequest\x1a#.palimpsest.v1.GrantCreditsResponse\x12W\n\x0cRefundCharge\x12\".palimpsest.v1.RefundChargeRequest\x1a#.palimpsest.v1.RefundChargeResponse\x12N\n\tSetLimits\x12\x1f.palimpsest.v1.SetLimitsRequest\x1a .palimpsest.v1.SetLimitsResponse\x12N\n\tSetPrices\x12\x1f.palimpsest.v1.SetPricesRequest\x1a .palimpsest.v1.SetPricesResponse\x12K\n\x08GetUsage\x12\x1e.palimpsest.v1.GetUsageRequest\x1a\x1f.palimpsest.v1.GetUsageResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -56,7 +56,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUSPENDTENANTREQUEST'].fields_by_name['tenant_id']._loaded_options = None
   _globals['_SUSPENDTENANTREQUEST'].fields_by_name['tenant_id']._serialized_options = b'\272H\006r\004\210\3520\001'
   _globals['_SUSPENDTENANTREQUEST'].fields_by_name['reason']._loaded_options = None
-  _globals['_SUSPENDTENANTREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\005r\003\030\350\007'
+  _globals['_SUSPENDTENANTREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\tr\007\030\350\007\330\3520\001'
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['tenant_id']._loaded_options = None
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['tenant_id']._serialized_options = b'\272H\006r\004\220\3520\001'
   _globals['_CREATEAPIKEYREQUEST'].fields_by_name['display_name']._loaded_options = None
@@ -80,7 +80,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GRANTCREDITSREQUEST'].fields_by_name['amount_micros']._loaded_options = None
   _globals['_GRANTCREDITSREQUEST'].fields_by_name['amount_micros']._serialized_options = b'\272H\r\"\013\030\200\200\232\246\352\257\343\001 \000'
   _globals['_GRANTCREDITSREQUEST'].fields_by_name['reason']._loaded_options = None
-  _globals['_GRANTCREDITSREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\005r\003\030\350\007'
+  _globals['_GRANTCREDITSREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\tr\007\030\350\007\330\3520\001'
   _globals['_GRANTCREDITSREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_GRANTCREDITSREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\006r\004\250\3520\001'
   _globals['_REFUNDCHARGEREQUEST'].fields_by_name['tenant_id']._loaded_options = None
@@ -90,7 +90,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REFUNDCHARGEREQUEST'].fields_by_name['amount_micros']._loaded_options = None
   _globals['_REFUNDCHARGEREQUEST'].fields_by_name['amount_micros']._serialized_options = b'\272H\004\"\002 \000'
   _globals['_REFUNDCHARGEREQUEST'].fields_by_name['reason']._loaded_options = None
-  _globals['_REFUNDCHARGEREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\005r\003\030\350\007'
+  _globals['_REFUNDCHARGEREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\tr\007\030\350\007\330\3520\001'
   _globals['_REFUNDCHARGEREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_REFUNDCHARGEREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\006r\004\250\3520\001'
   _globals['_SETLIMITSREQUEST'].fields_by_name['tenant_id']._loaded_options = None
@@ -115,12 +115,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETUSAGEREQUEST'].fields_by_name['used_until']._serialized_options = b'\272H\007\262\001\004\210\3520\001'
   _globals['_GETUSAGERESPONSE_CALLSENTRY']._loaded_options = None
   _globals['_GETUSAGERESPONSE_CALLSENTRY']._serialized_options = b'8\001'
-  _globals['_TENANTSTATE']._serialized_start=3463
-  _globals['_TENANTSTATE']._serialized_end=3559
-  _globals['_APIKEYSCOPE']._serialized_start=3562
-  _globals['_APIKEYSCOPE']._serialized_end=3708
-  _globals['_PRICEITEM']._serialized_start=3711
-  _globals['_PRICEITEM']._serialized_end=3875
+  _globals['_TENANTSTATE']._serialized_start=3475
+  _globals['_TENANTSTATE']._serialized_end=3571
+  _globals['_APIKEYSCOPE']._serialized_start=3574
+  _globals['_APIKEYSCOPE']._serialized_end=3720
+  _globals['_PRICEITEM']._serialized_start=3723
+  _globals['_PRICEITEM']._serialized_end=3887
   _globals['_TENANT']._serialized_start=163
   _globals['_TENANT']._serialized_end=348
   _globals['_TENANTLIMITS']._serialized_start=351
@@ -132,47 +132,47 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CREATETENANTRESPONSE']._serialized_start=945
   _globals['_CREATETENANTRESPONSE']._serialized_end=1023
   _globals['_SUSPENDTENANTREQUEST']._serialized_start=1025
-  _globals['_SUSPENDTENANTREQUEST']._serialized_end=1117
-  _globals['_SUSPENDTENANTRESPONSE']._serialized_start=1119
-  _globals['_SUSPENDTENANTRESPONSE']._serialized_end=1181
-  _globals['_CREATEAPIKEYREQUEST']._serialized_start=1184
-  _globals['_CREATEAPIKEYREQUEST']._serialized_end=1600
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=1602
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=1680
-  _globals['_LISTAPIKEYSREQUEST']._serialized_start=1682
-  _globals['_LISTAPIKEYSREQUEST']._serialized_end=1792
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=1794
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=1881
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1883
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1931
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1933
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1995
-  _globals['_GRANTCREDITSREQUEST']._serialized_start=1998
-  _globals['_GRANTCREDITSREQUEST']._serialized_end=2147
-  _globals['_GRANTCREDITSRESPONSE']._serialized_start=2149
-  _globals['_GRANTCREDITSRESPONSE']._serialized_end=2273
-  _globals['_REFUNDCHARGEREQUEST']._serialized_start=2276
-  _globals['_REFUNDCHARGEREQUEST']._serialized_end=2443
-  _globals['_REFUNDCHARGERESPONSE']._serialized_start=2445
-  _globals['_REFUNDCHARGERESPONSE']._serialized_end=2551
-  _globals['_SETLIMITSREQUEST']._serialized_start=2553
-  _globals['_SETLIMITSREQUEST']._serialized_end=2654
-  _globals['_SETLIMITSRESPONSE']._serialized_start=2656
-  _globals['_SETLIMITSRESPONSE']._serialized_end=2714
-  _globals['_PRICE']._serialized_start=2716
-  _globals['_PRICE']._serialized_end=2807
-  _globals['_PRICETABLE']._serialized_start=2809
-  _globals['_PRICETABLE']._serialized_end=2899
-  _globals['_SETPRICESREQUEST']._serialized_start=2901
-  _globals['_SETPRICESREQUEST']._serialized_end=2969
-  _globals['_SETPRICESRESPONSE']._serialized_start=2971
-  _globals['_SETPRICESRESPONSE']._serialized_end=3032
-  _globals['_GETUSAGEREQUEST']._serialized_start=3035
-  _globals['_GETUSAGEREQUEST']._serialized_end=3201
-  _globals['_GETUSAGERESPONSE']._serialized_start=3204
-  _globals['_GETUSAGERESPONSE']._serialized_end=3461
-  _globals['_GETUSAGERESPONSE_CALLSENTRY']._serialized_start=3417
-  _globals['_GETUSAGERESPONSE_CALLSENTRY']._serialized_end=3461
-  _globals['_ADMINSERVICE']._serialized_start=3878
-  _globals['_ADMINSERVICE']._serialized_end=4752
+  _globals['_SUSPENDTENANTREQUEST']._serialized_end=1121
+  _globals['_SUSPENDTENANTRESPONSE']._serialized_start=1123
+  _globals['_SUSPENDTENANTRESPONSE']._serialized_end=1185
+  _globals['_CREATEAPIKEYREQUEST']._serialized_start=1188
+  _globals['_CREATEAPIKEYREQUEST']._serialized_end=1604
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=1606
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=1684
+  _globals['_LISTAPIKEYSREQUEST']._serialized_start=1686
+  _globals['_LISTAPIKEYSREQUEST']._serialized_end=1796
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=1798
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=1885
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1887
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1935
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1937
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1999
+  _globals['_GRANTCREDITSREQUEST']._serialized_start=2002
+  _globals['_GRANTCREDITSREQUEST']._serialized_end=2155
+  _globals['_GRANTCREDITSRESPONSE']._serialized_start=2157
+  _globals['_GRANTCREDITSRESPONSE']._serialized_end=2281
+  _globals['_REFUNDCHARGEREQUEST']._serialized_start=2284
+  _globals['_REFUNDCHARGEREQUEST']._serialized_end=2455
+  _globals['_REFUNDCHARGERESPONSE']._serialized_start=2457
+  _globals['_REFUNDCHARGERESPONSE']._serialized_end=2563
+  _globals['_SETLIMITSREQUEST']._serialized_start=2565
+  _globals['_SETLIMITSREQUEST']._serialized_end=2666
+  _globals['_SETLIMITSRESPONSE']._serialized_start=2668
+  _globals['_SETLIMITSRESPONSE']._serialized_end=2726
+  _globals['_PRICE']._serialized_start=2728
+  _globals['_PRICE']._serialized_end=2819
+  _globals['_PRICETABLE']._serialized_start=2821
+  _globals['_PRICETABLE']._serialized_end=2911
+  _globals['_SETPRICESREQUEST']._serialized_start=2913
+  _globals['_SETPRICESREQUEST']._serialized_end=2981
+  _globals['_SETPRICESRESPONSE']._serialized_start=2983
+  _globals['_SETPRICESRESPONSE']._serialized_end=3044
+  _globals['_GETUSAGEREQUEST']._serialized_start=3047
+  _globals['_GETUSAGEREQUEST']._serialized_end=3213
+  _globals['_GETUSAGERESPONSE']._serialized_start=3216
+  _globals['_GETUSAGERESPONSE']._serialized_end=3473
+  _globals['_GETUSAGERESPONSE_CALLSENTRY']._serialized_start=3429
+  _globals['_GETUSAGERESPONSE_CALLSENTRY']._serialized_end=3473
+  _globals['_ADMINSERVICE']._serialized_start=3890
+  _globals['_ADMINSERVICE']._serialized_end=4764
 # @@protoc_insertion_point(module_scope)

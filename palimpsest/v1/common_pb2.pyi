@@ -6,8 +6,8 @@ Values that every call of the public API shares.
 Conventions of the whole package:
   - The tenant comes from the API key alone; no request names it, save those of AdminService and
     of the operator.
-  - Instants are UTC `google.protobuf.Timestamp`s of the years 0001 to 9999; any other is refused
-    with VALIDATION_FAILED. Intervals are half-open: `[start, end)`.
+  - Instants are UTC `google.protobuf.Timestamp`s of the years 0001 to 9999, kept to the microsecond;
+    finer digits are cut. Intervals are half-open: `[start, end)`.
   - Money is an int64 of micro-credits: 1,000,000 micros are one credit.
   - A limit stands beside its field; a request that breaks any is refused with INVALID_ARGUMENT,
     reason VALIDATION_FAILED, all violations at once.

@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from palimpsest.v1 import rules_pb2 as palimpsest_dot_v1_dot_rules__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bpalimpsest/v1/credits.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19palimpsest/v1/rules.proto\"c\n\x07\x42\x61lance\x12\x18\n\x10\x61vailable_micros\x18\x01 \x01(\x03\x12\x13\n\x0bheld_micros\x18\x02 \x01(\x03\x12)\n\x05\x61s_of\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xbe\x02\n\x0bLedgerEntry\x12\x10\n\x08\x65ntry_id\x18\x01 \x01(\t\x12\x10\n\x08group_id\x18\x02 \x01(\t\x12.\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x04kind\x18\x04 \x01(\x0e\x32\x1e.palimpsest.v1.LedgerEntryKind\x12-\n\x07\x61\x63\x63ount\x18\x05 \x01(\x0e\x32\x1c.palimpsest.v1.LedgerAccount\x12\x15\n\ramount_micros\x18\x06 \x01(\x03\x12\x1c\n\x14\x62\x61lance_after_micros\x18\x07 \x01(\x03\x12\x0e\n\x06job_id\x18\x08 \x01(\t\x12\x12\n\nrequest_id\x18\t \x01(\t\x12\x0e\n\x06reason\x18\n \x01(\t\x12\x15\n\rprice_version\x18\x0b \x01(\t\"\x13\n\x11GetBalanceRequest\"=\n\x12GetBalanceResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\"\xb2\x02\n\x18ListLedgerEntriesRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\xa0\xea\x30\x01\x12\x42\n\x05kinds\x18\x02 \x03(\x0e\x32\x1e.palimpsest.v1.LedgerEntryKindB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12<\n\x0c\x63reated_from\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12=\n\rcreated_until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x1c\n\tpage_size\x18\x05 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x06 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"a\n\x19ListLedgerEntriesResponse\x12+\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1a.palimpsest.v1.LedgerEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"l\n\x13WatchBalanceRequest\x12&\n\x10threshold_micros\x18\x01 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00H\x00\x88\x01\x01\x12\x18\n\x06\x63ursor\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\x42\x13\n\x11_threshold_micros\"O\n\x14WatchBalanceResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t*f\n\rLedgerAccount\x12\x1e\n\x1aLEDGER_ACCOUNT_UNSPECIFIED\x10\x00\x12\x1c\n\x18LEDGER_ACCOUNT_AVAILABLE\x10\x01\x12\x17\n\x13LEDGER_ACCOUNT_HELD\x10\x02*\xa0\x02\n\x0fLedgerEntryKind\x12!\n\x1dLEDGER_ENTRY_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17LEDGER_ENTRY_KIND_GRANT\x10\x01\x12\x1a\n\x16LEDGER_ENTRY_KIND_HOLD\x10\x02\x12\x1c\n\x18LEDGER_ENTRY_KIND_SETTLE\x10\x03\x12\x1d\n\x19LEDGER_ENTRY_KIND_RELEASE\x10\x04\x12\x1a\n\x16LEDGER_ENTRY_KIND_VOID\x10\x05\x12\x1c\n\x18LEDGER_ENTRY_KIND_EXPIRE\x10\x06\x12\x1c\n\x18LEDGER_ENTRY_KIND_REFUND\x10\x07\x12\x1c\n\x18LEDGER_ENTRY_KIND_CHARGE\x10\x08\x32\xa5\x02\n\rCreditService\x12Q\n\nGetBalance\x12 .palimpsest.v1.GetBalanceRequest\x1a!.palimpsest.v1.GetBalanceResponse\x12\x66\n\x11ListLedgerEntries\x12\'.palimpsest.v1.ListLedgerEntriesRequest\x1a(.palimpsest.v1.ListLedgerEntriesResponse\x12Y\n\x0cWatchBalance\x12\".palimpsest.v1.WatchBalanceRequest\x1a#.palimpsest.v1.WatchBalanceResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bpalimpsest/v1/credits.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19palimpsest/v1/rules.proto\"c\n\x07\x42\x61lance\x12\x18\n\x10\x61vailable_micros\x18\x01 \x01(\x03\x12\x13\n\x0bheld_micros\x18\x02 \x01(\x03\x12)\n\x05\x61s_of\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xcc\x02\n\x0bLedgerEntry\x12\x10\n\x08\x65ntry_id\x18\x01 \x01(\t\x12\x10\n\x08group_id\x18\x02 \x01(\t\x12.\n\ncreated_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x04kind\x18\x04 \x01(\x0e\x32\x1e.palimpsest.v1.LedgerEntryKind\x12-\n\x07\x61\x63\x63ount\x18\x05 \x01(\x0e\x32\x1c.palimpsest.v1.LedgerAccount\x12\x15\n\ramount_micros\x18\x06 \x01(\x03\x12\x1c\n\x14\x62\x61lance_after_micros\x18\x07 \x01(\x03\x12\x0e\n\x06job_id\x18\x08 \x01(\t\x12\x12\n\nrequest_id\x18\t \x01(\t\x12\x0e\n\x06reason\x18\n \x01(\t\x12\x15\n\rprice_version\x18\x0b \x01(\t\x12\x0c\n\x04step\x18\x0c \x01(\t\"\x13\n\x11GetBalanceRequest\"=\n\x12GetBalanceResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\"\xb2\x02\n\x18ListLedgerEntriesRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\xa0\xea\x30\x01\x12\x42\n\x05kinds\x18\x02 \x03(\x0e\x32\x1e.palimpsest.v1.LedgerEntryKindB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12<\n\x0c\x63reated_from\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12=\n\rcreated_until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x1c\n\tpage_size\x18\x05 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x06 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"a\n\x19ListLedgerEntriesResponse\x12+\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1a.palimpsest.v1.LedgerEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"l\n\x13WatchBalanceRequest\x12&\n\x10threshold_micros\x18\x01 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00H\x00\x88\x01\x01\x12\x18\n\x06\x63ursor\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\x42\x13\n\x11_threshold_micros\"O\n\x14WatchBalanceResponse\x12\'\n\x07\x62\x61lance\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Balance\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t*f\n\rLedgerAccount\x12\x1e\n\x1aLEDGER_ACCOUNT_UNSPECIFIED\x10\x00\x12\x1c\n\x18LEDGER_ACCOUNT_AVAILABLE\x10\x01\x12\x17\n\x13LEDGER_ACCOUNT_HELD\x10\x02*\x9e\x02\n\x0fLedgerEntryKind\x12!\n\x1dLEDGER_ENTRY_KIND_UNSPECIFIED\x10\x00\x12\x1b\n\x17LEDGER_ENTRY_KIND_GRANT\x10\x01\x12\x1a\n\x16LEDGER_ENTRY_KIND_HOLD\x10\x02\x12\x1b\n\x17LEDGER_ENTRY_KIND_SPEND\x10\x03\x12\x1c\n\x18LEDGER_ENTRY_KIND_SETTLE\x10\x04\x12\x1a\n\x16LEDGER_ENTRY_KIND_VOID\x10\x05\x12\x1c\n\x18LEDGER_ENTRY_KIND_EXPIRE\x10\x06\x12\x1c\n\x18LEDGER_ENTRY_KIND_REFUND\x10\x07\x12\x1c\n\x18LEDGER_ENTRY_KIND_CHARGE\x10\x08\x32\xa5\x02\n\rCreditService\x12Q\n\nGetBalance\x12 .palimpsest.v1.GetBalanceRequest\x1a!.palimpsest.v1.GetBalanceResponse\x12\x66\n\x11ListLedgerEntries\x12\'.palimpsest.v1.ListLedgerEntriesRequest\x1a(.palimpsest.v1.ListLedgerEntriesResponse\x12Y\n\x0cWatchBalance\x12\".palimpsest.v1.WatchBalanceRequest\x1a#.palimpsest.v1.WatchBalanceResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -50,26 +50,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WATCHBALANCEREQUEST'].fields_by_name['threshold_micros']._serialized_options = b'\272H\004\"\002(\000'
   _globals['_WATCHBALANCEREQUEST'].fields_by_name['cursor']._loaded_options = None
   _globals['_WATCHBALANCEREQUEST'].fields_by_name['cursor']._serialized_options = b'\272H\005r\003\030\200\020'
-  _globals['_LEDGERACCOUNT']._serialized_start=1240
-  _globals['_LEDGERACCOUNT']._serialized_end=1342
-  _globals['_LEDGERENTRYKIND']._serialized_start=1345
-  _globals['_LEDGERENTRYKIND']._serialized_end=1633
+  _globals['_LEDGERACCOUNT']._serialized_start=1254
+  _globals['_LEDGERACCOUNT']._serialized_end=1356
+  _globals['_LEDGERENTRYKIND']._serialized_start=1359
+  _globals['_LEDGERENTRYKIND']._serialized_end=1645
   _globals['_BALANCE']._serialized_start=135
   _globals['_BALANCE']._serialized_end=234
   _globals['_LEDGERENTRY']._serialized_start=237
-  _globals['_LEDGERENTRY']._serialized_end=555
-  _globals['_GETBALANCEREQUEST']._serialized_start=557
-  _globals['_GETBALANCEREQUEST']._serialized_end=576
-  _globals['_GETBALANCERESPONSE']._serialized_start=578
-  _globals['_GETBALANCERESPONSE']._serialized_end=639
-  _globals['_LISTLEDGERENTRIESREQUEST']._serialized_start=642
-  _globals['_LISTLEDGERENTRIESREQUEST']._serialized_end=948
-  _globals['_LISTLEDGERENTRIESRESPONSE']._serialized_start=950
-  _globals['_LISTLEDGERENTRIESRESPONSE']._serialized_end=1047
-  _globals['_WATCHBALANCEREQUEST']._serialized_start=1049
-  _globals['_WATCHBALANCEREQUEST']._serialized_end=1157
-  _globals['_WATCHBALANCERESPONSE']._serialized_start=1159
-  _globals['_WATCHBALANCERESPONSE']._serialized_end=1238
-  _globals['_CREDITSERVICE']._serialized_start=1636
-  _globals['_CREDITSERVICE']._serialized_end=1929
+  _globals['_LEDGERENTRY']._serialized_end=569
+  _globals['_GETBALANCEREQUEST']._serialized_start=571
+  _globals['_GETBALANCEREQUEST']._serialized_end=590
+  _globals['_GETBALANCERESPONSE']._serialized_start=592
+  _globals['_GETBALANCERESPONSE']._serialized_end=653
+  _globals['_LISTLEDGERENTRIESREQUEST']._serialized_start=656
+  _globals['_LISTLEDGERENTRIESREQUEST']._serialized_end=962
+  _globals['_LISTLEDGERENTRIESRESPONSE']._serialized_start=964
+  _globals['_LISTLEDGERENTRIESRESPONSE']._serialized_end=1061
+  _globals['_WATCHBALANCEREQUEST']._serialized_start=1063
+  _globals['_WATCHBALANCEREQUEST']._serialized_end=1171
+  _globals['_WATCHBALANCERESPONSE']._serialized_start=1173
+  _globals['_WATCHBALANCERESPONSE']._serialized_end=1252
+  _globals['_CREDITSERVICE']._serialized_start=1648
+  _globals['_CREDITSERVICE']._serialized_end=1941
 # @@protoc_insertion_point(module_scope)

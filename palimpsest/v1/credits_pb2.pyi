@@ -56,10 +56,10 @@ class _LedgerEntryKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Ledge
     """Granted by the operator."""
     LEDGER_ENTRY_KIND_HOLD: _LedgerEntryKind.ValueType  # 2
     """Set aside for a job."""
-    LEDGER_ENTRY_KIND_SETTLE: _LedgerEntryKind.ValueType  # 3
-    """Charged when a job ended: what its steps used."""
-    LEDGER_ENTRY_KIND_RELEASE: _LedgerEntryKind.ValueType  # 4
-    """Set aside and given back when a job ended."""
+    LEDGER_ENTRY_KIND_SPEND: _LedgerEntryKind.ValueType  # 3
+    """Used by a step of a job, out of what was set aside."""
+    LEDGER_ENTRY_KIND_SETTLE: _LedgerEntryKind.ValueType  # 4
+    """The job ended: what its steps used is charged, the rest given back."""
     LEDGER_ENTRY_KIND_VOID: _LedgerEntryKind.ValueType  # 5
     """Given back whole: nothing to remember, failed, cancelled."""
     LEDGER_ENTRY_KIND_EXPIRE: _LedgerEntryKind.ValueType  # 6
@@ -78,10 +78,10 @@ LEDGER_ENTRY_KIND_GRANT: LedgerEntryKind.ValueType  # 1
 """Granted by the operator."""
 LEDGER_ENTRY_KIND_HOLD: LedgerEntryKind.ValueType  # 2
 """Set aside for a job."""
-LEDGER_ENTRY_KIND_SETTLE: LedgerEntryKind.ValueType  # 3
-"""Charged when a job ended: what its steps used."""
-LEDGER_ENTRY_KIND_RELEASE: LedgerEntryKind.ValueType  # 4
-"""Set aside and given back when a job ended."""
+LEDGER_ENTRY_KIND_SPEND: LedgerEntryKind.ValueType  # 3
+"""Used by a step of a job, out of what was set aside."""
+LEDGER_ENTRY_KIND_SETTLE: LedgerEntryKind.ValueType  # 4
+"""The job ended: what its steps used is charged, the rest given back."""
 LEDGER_ENTRY_KIND_VOID: LedgerEntryKind.ValueType  # 5
 """Given back whole: nothing to remember, failed, cancelled."""
 LEDGER_ENTRY_KIND_EXPIRE: LedgerEntryKind.ValueType  # 6
@@ -141,6 +141,7 @@ class LedgerEntry(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     PRICE_VERSION_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
     entry_id: _builtins.str
     """Ours; grows with time."""
     group_id: _builtins.str
@@ -161,6 +162,8 @@ class LedgerEntry(_message.Message):
     """In words or as a reason of ours (SMALL_TALK, …)."""
     price_version: _builtins.str
     """Version of the price table; empty for grants."""
+    step: _builtins.str
+    """The step of the job that used it; empty otherwise."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was written."""
@@ -179,10 +182,11 @@ class LedgerEntry(_message.Message):
         request_id: _builtins.str = ...,
         reason: _builtins.str = ...,
         price_version: _builtins.str = ...,
+        step: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount_micros", b"amount_micros", "balance_after_micros", b"balance_after_micros", "created_at", b"created_at", "entry_id", b"entry_id", "group_id", b"group_id", "job_id", b"job_id", "kind", b"kind", "price_version", b"price_version", "reason", b"reason", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "amount_micros", b"amount_micros", "balance_after_micros", b"balance_after_micros", "created_at", b"created_at", "entry_id", b"entry_id", "group_id", b"group_id", "job_id", b"job_id", "kind", b"kind", "price_version", b"price_version", "reason", b"reason", "request_id", b"request_id", "step", b"step"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -165,11 +165,9 @@ class Episode(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     HEADING_PATH_FIELD_NUMBER: _builtins.int
     REFERENCE_TIME_FIELD_NUMBER: _builtins.int
-    TIME_ZONE_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     TOKEN_COUNT_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
-    STATEMENT_COUNT_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     """Ours; the same for the same job and chunk."""
     graph_id: _builtins.str
@@ -194,12 +192,8 @@ class Episode(_message.Message):
     """Title of the document or conversation."""
     source: _builtins.str
     """Where it comes from, as given by the caller."""
-    time_zone: _builtins.str
-    """IANA name of the time zone in which relative dates were read."""
     token_count: _builtins.int
     """Size in tokens (o200k_base)."""
-    statement_count: _builtins.int
-    """Statements of which it holds a record that counts."""
     @_builtins.property
     def heading_path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Headings above it in its document, outermost first."""
@@ -233,15 +227,13 @@ class Episode(_message.Message):
         source: _builtins.str = ...,
         heading_path: _abc.Iterable[_builtins.str] | None = ...,
         reference_time: _timestamp_pb2.Timestamp | None = ...,
-        time_zone: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         token_count: _builtins.int = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
-        statement_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "reference_time", b"reference_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_index", b"chunk_index", "created_at", b"created_at", "document_id", b"document_id", "document_version", b"document_version", "episode_id", b"episode_id", "graph_id", b"graph_id", "heading_path", b"heading_path", "job_id", b"job_id", "kind", b"kind", "metadata", b"metadata", "nothing_reason", b"nothing_reason", "reference_time", b"reference_time", "session_id", b"session_id", "source", b"source", "stage", b"stage", "statement_count", b"statement_count", "time_zone", b"time_zone", "title", b"title", "token_count", b"token_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_index", b"chunk_index", "created_at", b"created_at", "document_id", b"document_id", "document_version", b"document_version", "episode_id", b"episode_id", "graph_id", b"graph_id", "heading_path", b"heading_path", "job_id", b"job_id", "kind", b"kind", "metadata", b"metadata", "nothing_reason", b"nothing_reason", "reference_time", b"reference_time", "session_id", b"session_id", "source", b"source", "stage", b"stage", "title", b"title", "token_count", b"token_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

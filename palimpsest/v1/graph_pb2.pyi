@@ -203,31 +203,27 @@ class GraphCounts(_message.Message):
 
     ENTITIES_FIELD_NUMBER: _builtins.int
     STATEMENTS_FIELD_NUMBER: _builtins.int
-    CURRENT_STATEMENTS_FIELD_NUMBER: _builtins.int
     EPISODES_FIELD_NUMBER: _builtins.int
-    VOICE_ASPECTS_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
     entities: _builtins.int
     """Entities that are not merged into another."""
     statements: _builtins.int
     """Statements that are believed."""
-    current_statements: _builtins.int
-    """Of these, the ones that hold now."""
     episodes: _builtins.int
     """Episodes that are not deleted."""
-    voice_aspects: _builtins.int
-    """Voice aspects that hold now."""
+    claims: _builtins.int
+    """Claims that are not revoked."""
     def __init__(
         self,
         *,
         entities: _builtins.int = ...,
         statements: _builtins.int = ...,
-        current_statements: _builtins.int = ...,
         episodes: _builtins.int = ...,
-        voice_aspects: _builtins.int = ...,
+        claims: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["current_statements", b"current_statements", "entities", b"entities", "episodes", b"episodes", "statements", b"statements", "voice_aspects", b"voice_aspects"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "entities", b"entities", "episodes", b"episodes", "statements", b"statements"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

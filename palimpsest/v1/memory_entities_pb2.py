@@ -28,7 +28,7 @@ from palimpsest.v1 import entity_pb2 as palimpsest_dot_v1_dot_entity__pb2
 from palimpsest.v1 import rules_pb2 as palimpsest_dot_v1_dot_rules__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#palimpsest/v1/memory_entities.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1apalimpsest/v1/common.proto\x1a\x1apalimpsest/v1/entity.proto\x1a\x19palimpsest/v1/rules.proto\"\x8b\x01\n\x10GetEntityRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x30\n\x06\x65ntity\x18\x02 \x01(\x0b\x32\x18.palimpsest.v1.EntityRefB\x06\xbaH\x03\xc8\x01\x01\x12(\n\x08known_at\x18\x03 \x01(\x0b\x32\x16.palimpsest.v1.KnownAt\"L\n\x11GetEntityResponse\x12%\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\xe5\x01\n\x13ListEntitiesRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12=\n\x05types\x18\x02 \x03(\x0e\x32\x19.palimpsest.v1.EntityTypeB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12\x1e\n\x0bname_prefix\x18\x03 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\x12\x16\n\x0einclude_merged\x18\x04 \x01(\x08\x12\x1c\n\tpage_size\x18\x05 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x06 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"j\n\x14ListEntitiesResponse\x12\'\n\x08\x65ntities\x18\x01 \x03(\x0b\x32\x15.palimpsest.v1.Entity\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xb2\x02\n\x14MergeEntitiesRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12!\n\x0einto_entity_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12(\n\nentity_ids\x18\x03 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\x64\x18\x01\"\x06r\x04\x98\xea\x30\x01\x12\x18\n\x06reason\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xe8\x07\x12\x1d\n\nrequest_id\x18\x05 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01:w\xbaHt\x1ar\n\x1emerge_entities.not_into_itself\x12%an entity can\'t be merged into itself\x1a)!(this.into_entity_id in this.entity_ids)\"P\n\x15MergeEntitiesResponse\x12%\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x88\x01\n\x12SplitEntityRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1c\n\tentity_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x18\n\x06reason\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xe8\x07\x12\x1d\n\nrequest_id\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"|\n\x13SplitEntityResponse\x12%\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12,\n\rformer_entity\x18\x02 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x10\n\x08revision\x18\x03 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#palimpsest/v1/memory_entities.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1apalimpsest/v1/common.proto\x1a\x1apalimpsest/v1/entity.proto\x1a\x19palimpsest/v1/rules.proto\"\x8b\x01\n\x10GetEntityRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x30\n\x06\x65ntity\x18\x02 \x01(\x0b\x32\x18.palimpsest.v1.EntityRefB\x06\xbaH\x03\xc8\x01\x01\x12(\n\x08known_at\x18\x03 \x01(\x0b\x32\x16.palimpsest.v1.KnownAt\"L\n\x11GetEntityResponse\x12%\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\xe5\x01\n\x13ListEntitiesRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12=\n\x05types\x18\x02 \x03(\x0e\x32\x19.palimpsest.v1.EntityTypeB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12\x1e\n\x0bname_prefix\x18\x03 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\x12\x16\n\x0einclude_merged\x18\x04 \x01(\x08\x12\x1c\n\tpage_size\x18\x05 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x06 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"j\n\x14ListEntitiesResponse\x12\'\n\x08\x65ntities\x18\x01 \x03(\x0b\x32\x15.palimpsest.v1.Entity\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xb6\x02\n\x14MergeEntitiesRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12!\n\x0einto_entity_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12(\n\nentity_ids\x18\x03 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\x64\x18\x01\"\x06r\x04\x98\xea\x30\x01\x12\x1c\n\x06reason\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x18\xe8\x07\xd8\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x05 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01:w\xbaHt\x1ar\n\x1emerge_entities.not_into_itself\x12%an entity can\'t be merged into itself\x1a)!(this.into_entity_id in this.entity_ids)\"P\n\x15MergeEntitiesResponse\x12%\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x8c\x01\n\x12SplitEntityRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1c\n\tentity_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x1c\n\x06reason\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x18\xe8\x07\xd8\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"|\n\x13SplitEntityResponse\x12%\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12,\n\rformer_entity\x18\x02 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x10\n\x08revision\x18\x03 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -56,7 +56,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MERGEENTITIESREQUEST'].fields_by_name['entity_ids']._loaded_options = None
   _globals['_MERGEENTITIESREQUEST'].fields_by_name['entity_ids']._serialized_options = b'\272H\021\222\001\016\010\001\020d\030\001\"\006r\004\230\3520\001'
   _globals['_MERGEENTITIESREQUEST'].fields_by_name['reason']._loaded_options = None
-  _globals['_MERGEENTITIESREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\005r\003\030\350\007'
+  _globals['_MERGEENTITIESREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\tr\007\030\350\007\330\3520\001'
   _globals['_MERGEENTITIESREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_MERGEENTITIESREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\006r\004\250\3520\001'
   _globals['_MERGEENTITIESREQUEST']._loaded_options = None
@@ -66,7 +66,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SPLITENTITYREQUEST'].fields_by_name['entity_id']._loaded_options = None
   _globals['_SPLITENTITYREQUEST'].fields_by_name['entity_id']._serialized_options = b'\272H\006r\004\230\3520\001'
   _globals['_SPLITENTITYREQUEST'].fields_by_name['reason']._loaded_options = None
-  _globals['_SPLITENTITYREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\005r\003\030\350\007'
+  _globals['_SPLITENTITYREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\tr\007\030\350\007\330\3520\001'
   _globals['_SPLITENTITYREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_SPLITENTITYREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\006r\004\250\3520\001'
   _globals['_GETENTITYREQUEST']._serialized_start=167
@@ -78,11 +78,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTENTITIESRESPONSE']._serialized_start=618
   _globals['_LISTENTITIESRESPONSE']._serialized_end=724
   _globals['_MERGEENTITIESREQUEST']._serialized_start=727
-  _globals['_MERGEENTITIESREQUEST']._serialized_end=1033
-  _globals['_MERGEENTITIESRESPONSE']._serialized_start=1035
-  _globals['_MERGEENTITIESRESPONSE']._serialized_end=1115
-  _globals['_SPLITENTITYREQUEST']._serialized_start=1118
-  _globals['_SPLITENTITYREQUEST']._serialized_end=1254
-  _globals['_SPLITENTITYRESPONSE']._serialized_start=1256
-  _globals['_SPLITENTITYRESPONSE']._serialized_end=1380
+  _globals['_MERGEENTITIESREQUEST']._serialized_end=1037
+  _globals['_MERGEENTITIESRESPONSE']._serialized_start=1039
+  _globals['_MERGEENTITIESRESPONSE']._serialized_end=1119
+  _globals['_SPLITENTITYREQUEST']._serialized_start=1122
+  _globals['_SPLITENTITYREQUEST']._serialized_end=1262
+  _globals['_SPLITENTITYRESPONSE']._serialized_start=1264
+  _globals['_SPLITENTITYRESPONSE']._serialized_end=1388
 # @@protoc_insertion_point(module_scope)

@@ -33,25 +33,25 @@ from palimpsest.v1 import rules_pb2 as palimpsest_dot_v1_dot_rules__pb2
 from palimpsest.v1 import statement_pb2 as palimpsest_dot_v1_dot_statement__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!palimpsest/v1/memory_ingest.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1apalimpsest/v1/common.proto\x1a\x1apalimpsest/v1/entity.proto\x1a\x1bpalimpsest/v1/episode.proto\x1a\x17palimpsest/v1/job.proto\x1a\x19palimpsest/v1/rules.proto\x1a\x1dpalimpsest/v1/statement.proto\"\xc9\x01\n\x07Message\x12\x1d\n\nmessage_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x34\n\x04role\x18\x02 \x01(\x0e\x32\x1a.palimpsest.v1.MessageRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x1a\n\x07speaker\x18\x03 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\x12\x17\n\x04text\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xc8\xea\x30\x01\x12\x34\n\x04time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\"D\n\x0bMessageList\x12\x35\n\x08messages\x18\x01 \x03(\x0b\x32\x16.palimpsest.v1.MessageB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\x88\'\"\xcc\x08\n\x11\x41\x64\x64\x45pisodeRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\x12\x19\n\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\xc8\xea\x30\x01H\x00\x12.\n\x08messages\x18\x04 \x01(\x0b\x32\x1a.palimpsest.v1.MessageListH\x00\x12\x36\n\x04kind\x18\x05 \x01(\x0e\x32\x1a.palimpsest.v1.EpisodeKindB\x0c\xbaH\t\x82\x01\x06\x18\x01\x18\x02\x18\x03\x12\x1d\n\nsession_id\x18\x06 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x1e\n\x0b\x64ocument_id\x18\x07 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x18\n\x05title\x18\x08 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\x12\x19\n\x06source\x18\t \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12>\n\x0ereference_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x1c\n\ttime_zone\x18\x0b \x01(\tB\t\xbaH\x06r\x04\xd0\xea\x30\x01\x12Y\n\x08metadata\x18\x0c \x03(\x0b\x32..palimpsest.v1.AddEpisodeRequest.MetadataEntryB\x17\xbaH\x14\x9a\x01\x11\x10 \"\x06r\x04\x10\x01\x18@*\x05r\x03\x18\x80\x04\x12\x15\n\rvalidate_only\x18\r \x01(\x08\x12(\n\x12max_credits_micros\x18\x0e \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00H\x01\x88\x01\x01\x12=\n\x08wait_for\x18\x0f \x01(\x0e\x32\x19.palimpsest.v1.ChunkStageB\x10\xbaH\r\x82\x01\n\x18\x00\x18\x01\x18\x02\x18\x03\x18\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01:\xf0\x02\xbaH\xec\x02\x1ao\n%add_episode.messages_are_conversation\x12\x1fmessages need kind CONVERSATION\x1a%!has(this.messages) || this.kind == 1\x1a\x81\x01\n+add_episode.compacted_session_needs_session\x12)kind COMPACTED_SESSION needs a session_id\x1a\'this.kind != 3 || this.session_id != \'\'\x1au\n(add_episode.document_id_is_for_documents\x12\x1f\x64ocument_id needs kind DOCUMENT\x1a(this.document_id == \'\' || this.kind == 2B\x10\n\x07\x63ontent\x12\x05\xbaH\x02\x08\x01\x42\x15\n\x13_max_credits_micros\"l\n\x12\x41\x64\x64\x45pisodeResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\x12#\n\x05quote\x18\x02 \x01(\x0b\x32\x14.palimpsest.v1.Quote\x12\x10\n\x08replayed\x18\x03 \x01(\x08\"Y\n\x17\x42\x61tchAddEpisodesRequest\x12>\n\x08requests\x18\x01 \x03(\x0b\x32 .palimpsest.v1.AddEpisodeRequestB\n\xbaH\x07\x92\x01\x04\x08\x01\x10\x64\"R\n\x18\x42\x61tchAddEpisodesResponse\x12\x36\n\x07results\x18\x01 \x03(\x0b\x32%.palimpsest.v1.BatchAddEpisodesResult\"\x93\x01\n\x16\x42\x61tchAddEpisodesResult\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x35\n\x08response\x18\x02 \x01(\x0b\x32!.palimpsest.v1.AddEpisodeResponseH\x00\x12#\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\t\n\x07outcome\"\xb6\x06\n\nClaimInput\x12\x31\n\x07subject\x18\x01 \x01(\x0b\x32\x18.palimpsest.v1.EntityRefB\x06\xbaH\x03\xc8\x01\x01\x12\x1c\n\tpredicate\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xb8\xea\x30\x01\x12\x30\n\x06object\x18\x03 \x01(\x0b\x32\x18.palimpsest.v1.ObjectRefB\x06\xbaH\x03\xc8\x01\x01\x12\x16\n\x04\x66\x61\x63t\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f\x12\x38\n\x08valid_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12>\n\x12valid_at_precision\x18\x06 \x01(\x0e\x32\x18.palimpsest.v1.PrecisionB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12:\n\ninvalid_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12@\n\x14invalid_at_precision\x18\x08 \x01(\x0e\x32\x18.palimpsest.v1.PrecisionB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x34\n\x04seen\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12>\n\x0ereference_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\"\n\nconfidence\x18\x0b \x01(\x01\x42\t\xbaH\x06\x12\x04\x88\xea\x30\x01H\x00\x88\x01\x01\x12\x17\n\x05quote\x18\x0c \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f\x12\x34\n\x06\x61spect\x18\r \x01(\x0e\x32\x1a.palimpsest.v1.GraphAspectB\x08\xbaH\x05\x82\x01\x02\x10\x01:\x9c\x01\xbaH\x98\x01\x1a\x95\x01\n\x1f\x63laim.invalid_at_after_valid_at\x12!invalid_at must be after valid_at\x1aO!has(this.valid_at) || !has(this.invalid_at) || this.valid_at < this.invalid_atB\r\n\x0b_confidence\"\x96\x03\n\x08\x45ndInput\x12\x31\n\x07subject\x18\x01 \x01(\x0b\x32\x18.palimpsest.v1.EntityRefB\x06\xbaH\x03\xc8\x01\x01\x12\x1c\n\tpredicate\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xb8\xea\x30\x01\x12\x30\n\x06object\x18\x03 \x01(\x0b\x32\x18.palimpsest.v1.ObjectRefB\x06\xbaH\x03\xc8\x01\x01\x12;\n\x08\x65nded_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\r\xbaH\n\xb2\x01\x04\x88\xea\x30\x01\xc8\x01\x01\x12>\n\x12\x65nded_at_precision\x18\x05 \x01(\x0e\x32\x18.palimpsest.v1.PrecisionB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12>\n\x0ereference_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\"\n\nconfidence\x18\x07 \x01(\x01\x42\t\xbaH\x06\x12\x04\x88\xea\x30\x01H\x00\x88\x01\x01\x12\x17\n\x05quote\x18\x08 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f\x42\r\n\x0b_confidence\"\xbd\x04\n\x0b\x44\x65nialInput\x12\x31\n\x07subject\x18\x01 \x01(\x0b\x32\x18.palimpsest.v1.EntityRefB\x06\xbaH\x03\xc8\x01\x01\x12\x1c\n\tpredicate\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xb8\xea\x30\x01\x12\x30\n\x06object\x18\x03 \x01(\x0b\x32\x18.palimpsest.v1.ObjectRefB\x06\xbaH\x03\xc8\x01\x01\x12;\n\x0b\x64\x65nied_from\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12<\n\x0c\x64\x65nied_until\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12>\n\x0ereference_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\"\n\nconfidence\x18\x07 \x01(\x01\x42\t\xbaH\x06\x12\x04\x88\xea\x30\x01H\x00\x88\x01\x01\x12\x17\n\x05quote\x18\x08 \x01(\tB\x08\xbaH\x05r\x03\x18\xd0\x0f:\xa3\x01\xbaH\x9f\x01\x1a\x9c\x01\n\x17\x64\x65nial.until_after_from\x12&denied_until must be after denied_from\x1aY!has(this.denied_from) || !has(this.denied_until) || this.denied_from < this.denied_untilB\r\n\x0b_confidence\"\xab\x05\n\x14\x41ssertTriplesRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\x12\x34\n\x06\x63laims\x18\x03 \x03(\x0b\x32\x19.palimpsest.v1.ClaimInputB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07\x12\x30\n\x04\x65nds\x18\x04 \x03(\x0b\x32\x17.palimpsest.v1.EndInputB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07\x12\x36\n\x07\x64\x65nials\x18\x05 \x03(\x0b\x32\x1a.palimpsest.v1.DenialInputB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07\x12>\n\x0ereference_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x1d\n\nsession_id\x18\x07 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x19\n\x06source\x18\x08 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x11\n\x04wait\x18\t \x01(\x08H\x00\x88\x01\x01\x12(\n\x12max_credits_micros\x18\n \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00H\x01\x88\x01\x01:\xdf\x01\xbaH\xdb\x01\x1a\xd8\x01\n\x13\x61ssert_triples.size\x12\x34\x63laims, ends and denials must be 1 to 1,000 together\x1a\x8a\x01(this.claims.size() + this.ends.size() + this.denials.size()) > 0 && (this.claims.size() + this.ends.size() + this.denials.size()) <= 1000B\x07\n\x05_waitB\x15\n\x13_max_credits_micros\"\x9a\x02\n\x15\x41ssertTriplesResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12-\n\x06\x63laims\x18\x02 \x03(\x0b\x32\x1d.palimpsest.v1.AssertedRecord\x12+\n\x04\x65nds\x18\x03 \x03(\x0b\x32\x1d.palimpsest.v1.AssertedRecord\x12.\n\x07\x64\x65nials\x18\x04 \x03(\x0b\x32\x1d.palimpsest.v1.AssertedRecord\x12\x30\n\x08\x65pisodes\x18\x05 \x03(\x0b\x32\x1e.palimpsest.v1.AssertedEpisode\x12\x1f\n\x03job\x18\x06 \x01(\x0b\x32\x12.palimpsest.v1.Job\x12\x10\n\x08replayed\x18\x07 \x01(\x08\"M\n\x0e\x41ssertedRecord\x12\x11\n\trecord_id\x18\x01 \x01(\t\x12\x14\n\x0cstatement_id\x18\x02 \x01(\t\x12\x12\n\nepisode_id\x18\x03 \x01(\t\"Y\n\x0f\x41ssertedEpisode\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x32\n\x0ereference_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestampb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!palimpsest/v1/memory_ingest.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x1apalimpsest/v1/common.proto\x1a\x1apalimpsest/v1/entity.proto\x1a\x1bpalimpsest/v1/episode.proto\x1a\x17palimpsest/v1/job.proto\x1a\x19palimpsest/v1/rules.proto\x1a\x1dpalimpsest/v1/statement.proto\"\xd0\x01\n\x0e\x45pisodeMessage\x12\x1d\n\nmessage_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x34\n\x04role\x18\x02 \x01(\x0e\x32\x1a.palimpsest.v1.MessageRoleB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\x12\x1a\n\x07speaker\x18\x03 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\x12\x17\n\x04text\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xc8\xea\x30\x01\x12\x34\n\x04time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\"O\n\x0f\x45pisodeMessages\x12<\n\x08messages\x18\x01 \x03(\x0b\x32\x1d.palimpsest.v1.EpisodeMessageB\x0b\xbaH\x08\x92\x01\x05\x08\x01\x10\x88\'\"\xd8\x08\n\x11\x41\x64\x64\x45pisodeRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\x12\x19\n\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\xc8\xea\x30\x01H\x00\x12\x32\n\x08messages\x18\x04 \x01(\x0b\x32\x1e.palimpsest.v1.EpisodeMessagesH\x00\x12\x36\n\x04kind\x18\x05 \x01(\x0e\x32\x1a.palimpsest.v1.EpisodeKindB\x0c\xbaH\t\x82\x01\x06\x18\x01\x18\x02\x18\x03\x12\x1d\n\nsession_id\x18\x06 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x1e\n\x0b\x64ocument_id\x18\x07 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x18\n\x05title\x18\x08 \x01(\tB\t\xbaH\x06r\x04\xc0\xea\x30\x01\x12\x19\n\x06source\x18\t \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12>\n\x0ereference_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x1c\n\ttime_zone\x18\x0b \x01(\tB\t\xbaH\x06r\x04\xd0\xea\x30\x01\x12\x61\n\x08metadata\x18\x0c \x03(\x0b\x32..palimpsest.v1.AddEpisodeRequest.MetadataEntryB\x1f\xbaH\x1c\x9a\x01\x19\x10 \"\nr\x08\x10\x01\x18@\xc0\xea\x30\x01*\tr\x07\x18\x80\x04\xd8\xea\x30\x01\x12\x15\n\rvalidate_only\x18\r \x01(\x08\x12(\n\x12max_credits_micros\x18\x0e \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00H\x01\x88\x01\x01\x12=\n\x08wait_for\x18\x0f \x01(\x0e\x32\x19.palimpsest.v1.ChunkStageB\x10\xbaH\r\x82\x01\n\x18\x00\x18\x01\x18\x02\x18\x03\x18\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01:\xf0\x02\xbaH\xec\x02\x1ao\n%add_episode.messages_are_conversation\x12\x1fmessages need kind CONVERSATION\x1a%!has(this.messages) || this.kind == 1\x1a\x81\x01\n+add_episode.compacted_session_needs_session\x12)kind COMPACTED_SESSION needs a session_id\x1a\'this.kind != 3 || this.session_id != \'\'\x1au\n(add_episode.document_id_is_for_documents\x12\x1f\x64ocument_id needs kind DOCUMENT\x1a(this.document_id == \'\' || this.kind == 2B\x10\n\x07\x63ontent\x12\x05\xbaH\x02\x08\x01\x42\x15\n\x13_max_credits_micros\"l\n\x12\x41\x64\x64\x45pisodeResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\x12#\n\x05quote\x18\x02 \x01(\x0b\x32\x14.palimpsest.v1.Quote\x12\x10\n\x08replayed\x18\x03 \x01(\x08\"Y\n\x17\x42\x61tchAddEpisodesRequest\x12>\n\x08requests\x18\x01 \x03(\x0b\x32 .palimpsest.v1.AddEpisodeRequestB\n\xbaH\x07\x92\x01\x04\x08\x01\x10\x64\"R\n\x18\x42\x61tchAddEpisodesResponse\x12\x36\n\x07results\x18\x01 \x03(\x0b\x32%.palimpsest.v1.BatchAddEpisodesResult\"\x93\x01\n\x16\x42\x61tchAddEpisodesResult\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x35\n\x08response\x18\x02 \x01(\x0b\x32!.palimpsest.v1.AddEpisodeResponseH\x00\x12#\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\t\n\x07outcome\"\xe8\x06\n\nClaimInput\x12\x31\n\x07subject\x18\x01 \x01(\x0b\x32\x18.palimpsest.v1.EntityRefB\x06\xbaH\x03\xc8\x01\x01\x12\x1c\n\tpredicate\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xb8\xea\x30\x01\x12\x30\n\x06object\x18\x03 \x01(\x0b\x32\x18.palimpsest.v1.ObjectRefB\x06\xbaH\x03\xc8\x01\x01\x12\x1a\n\x04\x66\x61\x63t\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x18\xd0\x0f\xd8\xea\x30\x01\x12\x38\n\x08valid_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12>\n\x12valid_at_precision\x18\x06 \x01(\x0e\x32\x18.palimpsest.v1.PrecisionB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12:\n\ninvalid_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12@\n\x14invalid_at_precision\x18\x08 \x01(\x0e\x32\x18.palimpsest.v1.PrecisionB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x34\n\x04seen\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12>\n\x0ereference_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\"\n\nconfidence\x18\x0b \x01(\x01\x42\t\xbaH\x06\x12\x04\x88\xea\x30\x01H\x00\x88\x01\x01\x12\x1b\n\x05quote\x18\x0c \x01(\tB\x0c\xbaH\tr\x07\x18\xd0\x0f\xd8\xea\x30\x01\x12\x34\n\x06\x61spect\x18\r \x01(\x0e\x32\x1a.palimpsest.v1.GraphAspectB\x08\xbaH\x05\x82\x01\x02\x10\x01:\xc6\x01\xbaH\xc2\x01\x1a\xbf\x01\n\x1f\x63laim.invalid_at_after_valid_at\x12*an exact invalid_at must be after valid_at\x1ap!has(this.valid_at) || !has(this.invalid_at) || this.invalid_at_precision > 1 || this.valid_at < this.invalid_atB\r\n\x0b_confidence\"\x9a\x03\n\x08\x45ndInput\x12\x31\n\x07subject\x18\x01 \x01(\x0b\x32\x18.palimpsest.v1.EntityRefB\x06\xbaH\x03\xc8\x01\x01\x12\x1c\n\tpredicate\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xb8\xea\x30\x01\x12\x30\n\x06object\x18\x03 \x01(\x0b\x32\x18.palimpsest.v1.ObjectRefB\x06\xbaH\x03\xc8\x01\x01\x12;\n\x08\x65nded_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\r\xbaH\n\xb2\x01\x04\x88\xea\x30\x01\xc8\x01\x01\x12>\n\x12\x65nded_at_precision\x18\x05 \x01(\x0e\x32\x18.palimpsest.v1.PrecisionB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12>\n\x0ereference_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\"\n\nconfidence\x18\x07 \x01(\x01\x42\t\xbaH\x06\x12\x04\x88\xea\x30\x01H\x00\x88\x01\x01\x12\x1b\n\x05quote\x18\x08 \x01(\tB\x0c\xbaH\tr\x07\x18\xd0\x0f\xd8\xea\x30\x01\x42\r\n\x0b_confidence\"\xc1\x04\n\x0b\x44\x65nialInput\x12\x31\n\x07subject\x18\x01 \x01(\x0b\x32\x18.palimpsest.v1.EntityRefB\x06\xbaH\x03\xc8\x01\x01\x12\x1c\n\tpredicate\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xb8\xea\x30\x01\x12\x30\n\x06object\x18\x03 \x01(\x0b\x32\x18.palimpsest.v1.ObjectRefB\x06\xbaH\x03\xc8\x01\x01\x12;\n\x0b\x64\x65nied_from\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12<\n\x0c\x64\x65nied_until\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12>\n\x0ereference_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\"\n\nconfidence\x18\x07 \x01(\x01\x42\t\xbaH\x06\x12\x04\x88\xea\x30\x01H\x00\x88\x01\x01\x12\x1b\n\x05quote\x18\x08 \x01(\tB\x0c\xbaH\tr\x07\x18\xd0\x0f\xd8\xea\x30\x01:\xa3\x01\xbaH\x9f\x01\x1a\x9c\x01\n\x17\x64\x65nial.until_after_from\x12&denied_until must be after denied_from\x1aY!has(this.denied_from) || !has(this.denied_until) || this.denied_from < this.denied_untilB\r\n\x0b_confidence\"\xab\x05\n\x14\x41ssertTriplesRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\x12\x34\n\x06\x63laims\x18\x03 \x03(\x0b\x32\x19.palimpsest.v1.ClaimInputB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07\x12\x30\n\x04\x65nds\x18\x04 \x03(\x0b\x32\x17.palimpsest.v1.EndInputB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07\x12\x36\n\x07\x64\x65nials\x18\x05 \x03(\x0b\x32\x1a.palimpsest.v1.DenialInputB\t\xbaH\x06\x92\x01\x03\x10\xe8\x07\x12>\n\x0ereference_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x1d\n\nsession_id\x18\x07 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x19\n\x06source\x18\x08 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12\x11\n\x04wait\x18\t \x01(\x08H\x00\x88\x01\x01\x12(\n\x12max_credits_micros\x18\n \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00H\x01\x88\x01\x01:\xdf\x01\xbaH\xdb\x01\x1a\xd8\x01\n\x13\x61ssert_triples.size\x12\x34\x63laims, ends and denials must be 1 to 1,000 together\x1a\x8a\x01(this.claims.size() + this.ends.size() + this.denials.size()) > 0 && (this.claims.size() + this.ends.size() + this.denials.size()) <= 1000B\x07\n\x05_waitB\x15\n\x13_max_credits_micros\"\x9a\x02\n\x15\x41ssertTriplesResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12-\n\x06\x63laims\x18\x02 \x03(\x0b\x32\x1d.palimpsest.v1.AssertedRecord\x12+\n\x04\x65nds\x18\x03 \x03(\x0b\x32\x1d.palimpsest.v1.AssertedRecord\x12.\n\x07\x64\x65nials\x18\x04 \x03(\x0b\x32\x1d.palimpsest.v1.AssertedRecord\x12\x30\n\x08\x65pisodes\x18\x05 \x03(\x0b\x32\x1e.palimpsest.v1.AssertedEpisode\x12\x1f\n\x03job\x18\x06 \x01(\x0b\x32\x12.palimpsest.v1.Job\x12\x10\n\x08replayed\x18\x07 \x01(\x08\":\n\x0e\x41ssertedRecord\x12\x14\n\x0cstatement_id\x18\x01 \x01(\t\x12\x12\n\nepisode_id\x18\x02 \x01(\t\"Y\n\x0f\x41ssertedEpisode\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x32\n\x0ereference_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestampb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'palimpsest.v1.memory_ingest_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MESSAGE'].fields_by_name['message_id']._loaded_options = None
-  _globals['_MESSAGE'].fields_by_name['message_id']._serialized_options = b'\272H\006r\004\220\3520\001'
-  _globals['_MESSAGE'].fields_by_name['role']._loaded_options = None
-  _globals['_MESSAGE'].fields_by_name['role']._serialized_options = b'\272H\007\202\001\004\020\001 \000'
-  _globals['_MESSAGE'].fields_by_name['speaker']._loaded_options = None
-  _globals['_MESSAGE'].fields_by_name['speaker']._serialized_options = b'\272H\006r\004\300\3520\001'
-  _globals['_MESSAGE'].fields_by_name['text']._loaded_options = None
-  _globals['_MESSAGE'].fields_by_name['text']._serialized_options = b'\272H\006r\004\310\3520\001'
-  _globals['_MESSAGE'].fields_by_name['time']._loaded_options = None
-  _globals['_MESSAGE'].fields_by_name['time']._serialized_options = b'\272H\007\262\001\004\210\3520\001'
-  _globals['_MESSAGELIST'].fields_by_name['messages']._loaded_options = None
-  _globals['_MESSAGELIST'].fields_by_name['messages']._serialized_options = b'\272H\010\222\001\005\010\001\020\210\''
+  _globals['_EPISODEMESSAGE'].fields_by_name['message_id']._loaded_options = None
+  _globals['_EPISODEMESSAGE'].fields_by_name['message_id']._serialized_options = b'\272H\006r\004\220\3520\001'
+  _globals['_EPISODEMESSAGE'].fields_by_name['role']._loaded_options = None
+  _globals['_EPISODEMESSAGE'].fields_by_name['role']._serialized_options = b'\272H\007\202\001\004\020\001 \000'
+  _globals['_EPISODEMESSAGE'].fields_by_name['speaker']._loaded_options = None
+  _globals['_EPISODEMESSAGE'].fields_by_name['speaker']._serialized_options = b'\272H\006r\004\300\3520\001'
+  _globals['_EPISODEMESSAGE'].fields_by_name['text']._loaded_options = None
+  _globals['_EPISODEMESSAGE'].fields_by_name['text']._serialized_options = b'\272H\006r\004\310\3520\001'
+  _globals['_EPISODEMESSAGE'].fields_by_name['time']._loaded_options = None
+  _globals['_EPISODEMESSAGE'].fields_by_name['time']._serialized_options = b'\272H\007\262\001\004\210\3520\001'
+  _globals['_EPISODEMESSAGES'].fields_by_name['messages']._loaded_options = None
+  _globals['_EPISODEMESSAGES'].fields_by_name['messages']._serialized_options = b'\272H\010\222\001\005\010\001\020\210\''
   _globals['_ADDEPISODEREQUEST_METADATAENTRY']._loaded_options = None
   _globals['_ADDEPISODEREQUEST_METADATAENTRY']._serialized_options = b'8\001'
   _globals['_ADDEPISODEREQUEST'].oneofs_by_name['content']._loaded_options = None
@@ -77,7 +77,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ADDEPISODEREQUEST'].fields_by_name['time_zone']._loaded_options = None
   _globals['_ADDEPISODEREQUEST'].fields_by_name['time_zone']._serialized_options = b'\272H\006r\004\320\3520\001'
   _globals['_ADDEPISODEREQUEST'].fields_by_name['metadata']._loaded_options = None
-  _globals['_ADDEPISODEREQUEST'].fields_by_name['metadata']._serialized_options = b'\272H\024\232\001\021\020 \"\006r\004\020\001\030@*\005r\003\030\200\004'
+  _globals['_ADDEPISODEREQUEST'].fields_by_name['metadata']._serialized_options = b'\272H\034\232\001\031\020 \"\nr\010\020\001\030@\300\3520\001*\tr\007\030\200\004\330\3520\001'
   _globals['_ADDEPISODEREQUEST'].fields_by_name['max_credits_micros']._loaded_options = None
   _globals['_ADDEPISODEREQUEST'].fields_by_name['max_credits_micros']._serialized_options = b'\272H\004\"\002(\000'
   _globals['_ADDEPISODEREQUEST'].fields_by_name['wait_for']._loaded_options = None
@@ -93,7 +93,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLAIMINPUT'].fields_by_name['object']._loaded_options = None
   _globals['_CLAIMINPUT'].fields_by_name['object']._serialized_options = b'\272H\003\310\001\001'
   _globals['_CLAIMINPUT'].fields_by_name['fact']._loaded_options = None
-  _globals['_CLAIMINPUT'].fields_by_name['fact']._serialized_options = b'\272H\005r\003\030\320\017'
+  _globals['_CLAIMINPUT'].fields_by_name['fact']._serialized_options = b'\272H\tr\007\030\320\017\330\3520\001'
   _globals['_CLAIMINPUT'].fields_by_name['valid_at']._loaded_options = None
   _globals['_CLAIMINPUT'].fields_by_name['valid_at']._serialized_options = b'\272H\007\262\001\004\210\3520\001'
   _globals['_CLAIMINPUT'].fields_by_name['valid_at_precision']._loaded_options = None
@@ -109,11 +109,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLAIMINPUT'].fields_by_name['confidence']._loaded_options = None
   _globals['_CLAIMINPUT'].fields_by_name['confidence']._serialized_options = b'\272H\006\022\004\210\3520\001'
   _globals['_CLAIMINPUT'].fields_by_name['quote']._loaded_options = None
-  _globals['_CLAIMINPUT'].fields_by_name['quote']._serialized_options = b'\272H\005r\003\030\320\017'
+  _globals['_CLAIMINPUT'].fields_by_name['quote']._serialized_options = b'\272H\tr\007\030\320\017\330\3520\001'
   _globals['_CLAIMINPUT'].fields_by_name['aspect']._loaded_options = None
   _globals['_CLAIMINPUT'].fields_by_name['aspect']._serialized_options = b'\272H\005\202\001\002\020\001'
   _globals['_CLAIMINPUT']._loaded_options = None
-  _globals['_CLAIMINPUT']._serialized_options = b'\272H\230\001\032\225\001\n\037claim.invalid_at_after_valid_at\022!invalid_at must be after valid_at\032O!has(this.valid_at) || !has(this.invalid_at) || this.valid_at < this.invalid_at'
+  _globals['_CLAIMINPUT']._serialized_options = b'\272H\302\001\032\277\001\n\037claim.invalid_at_after_valid_at\022*an exact invalid_at must be after valid_at\032p!has(this.valid_at) || !has(this.invalid_at) || this.invalid_at_precision > 1 || this.valid_at < this.invalid_at'
   _globals['_ENDINPUT'].fields_by_name['subject']._loaded_options = None
   _globals['_ENDINPUT'].fields_by_name['subject']._serialized_options = b'\272H\003\310\001\001'
   _globals['_ENDINPUT'].fields_by_name['predicate']._loaded_options = None
@@ -129,7 +129,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENDINPUT'].fields_by_name['confidence']._loaded_options = None
   _globals['_ENDINPUT'].fields_by_name['confidence']._serialized_options = b'\272H\006\022\004\210\3520\001'
   _globals['_ENDINPUT'].fields_by_name['quote']._loaded_options = None
-  _globals['_ENDINPUT'].fields_by_name['quote']._serialized_options = b'\272H\005r\003\030\320\017'
+  _globals['_ENDINPUT'].fields_by_name['quote']._serialized_options = b'\272H\tr\007\030\320\017\330\3520\001'
   _globals['_DENIALINPUT'].fields_by_name['subject']._loaded_options = None
   _globals['_DENIALINPUT'].fields_by_name['subject']._serialized_options = b'\272H\003\310\001\001'
   _globals['_DENIALINPUT'].fields_by_name['predicate']._loaded_options = None
@@ -145,7 +145,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DENIALINPUT'].fields_by_name['confidence']._loaded_options = None
   _globals['_DENIALINPUT'].fields_by_name['confidence']._serialized_options = b'\272H\006\022\004\210\3520\001'
   _globals['_DENIALINPUT'].fields_by_name['quote']._loaded_options = None
-  _globals['_DENIALINPUT'].fields_by_name['quote']._serialized_options = b'\272H\005r\003\030\320\017'
+  _globals['_DENIALINPUT'].fields_by_name['quote']._serialized_options = b'\272H\tr\007\030\320\017\330\3520\001'
   _globals['_DENIALINPUT']._loaded_options = None
   _globals['_DENIALINPUT']._serialized_options = b'\272H\237\001\032\234\001\n\027denial.until_after_from\022&denied_until must be after denied_from\032Y!has(this.denied_from) || !has(this.denied_until) || this.denied_from < this.denied_until'
   _globals['_ASSERTTRIPLESREQUEST'].fields_by_name['graph_id']._loaded_options = None
@@ -168,34 +168,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ASSERTTRIPLESREQUEST'].fields_by_name['max_credits_micros']._serialized_options = b'\272H\004\"\002(\000'
   _globals['_ASSERTTRIPLESREQUEST']._loaded_options = None
   _globals['_ASSERTTRIPLESREQUEST']._serialized_options = b'\272H\333\001\032\330\001\n\023assert_triples.size\0224claims, ends and denials must be 1 to 1,000 together\032\212\001(this.claims.size() + this.ends.size() + this.denials.size()) > 0 && (this.claims.size() + this.ends.size() + this.denials.size()) <= 1000'
-  _globals['_MESSAGE']._serialized_start=308
-  _globals['_MESSAGE']._serialized_end=509
-  _globals['_MESSAGELIST']._serialized_start=511
-  _globals['_MESSAGELIST']._serialized_end=579
-  _globals['_ADDEPISODEREQUEST']._serialized_start=582
-  _globals['_ADDEPISODEREQUEST']._serialized_end=1682
-  _globals['_ADDEPISODEREQUEST_METADATAENTRY']._serialized_start=1223
-  _globals['_ADDEPISODEREQUEST_METADATAENTRY']._serialized_end=1270
-  _globals['_ADDEPISODERESPONSE']._serialized_start=1684
-  _globals['_ADDEPISODERESPONSE']._serialized_end=1792
-  _globals['_BATCHADDEPISODESREQUEST']._serialized_start=1794
-  _globals['_BATCHADDEPISODESREQUEST']._serialized_end=1883
-  _globals['_BATCHADDEPISODESRESPONSE']._serialized_start=1885
-  _globals['_BATCHADDEPISODESRESPONSE']._serialized_end=1967
-  _globals['_BATCHADDEPISODESRESULT']._serialized_start=1970
-  _globals['_BATCHADDEPISODESRESULT']._serialized_end=2117
-  _globals['_CLAIMINPUT']._serialized_start=2120
-  _globals['_CLAIMINPUT']._serialized_end=2942
-  _globals['_ENDINPUT']._serialized_start=2945
-  _globals['_ENDINPUT']._serialized_end=3351
-  _globals['_DENIALINPUT']._serialized_start=3354
-  _globals['_DENIALINPUT']._serialized_end=3927
-  _globals['_ASSERTTRIPLESREQUEST']._serialized_start=3930
-  _globals['_ASSERTTRIPLESREQUEST']._serialized_end=4613
-  _globals['_ASSERTTRIPLESRESPONSE']._serialized_start=4616
-  _globals['_ASSERTTRIPLESRESPONSE']._serialized_end=4898
-  _globals['_ASSERTEDRECORD']._serialized_start=4900
-  _globals['_ASSERTEDRECORD']._serialized_end=4977
-  _globals['_ASSERTEDEPISODE']._serialized_start=4979
-  _globals['_ASSERTEDEPISODE']._serialized_end=5068
+  _globals['_EPISODEMESSAGE']._serialized_start=308
+  _globals['_EPISODEMESSAGE']._serialized_end=516
+  _globals['_EPISODEMESSAGES']._serialized_start=518
+  _globals['_EPISODEMESSAGES']._serialized_end=597
+  _globals['_ADDEPISODEREQUEST']._serialized_start=600
+  _globals['_ADDEPISODEREQUEST']._serialized_end=1712
+  _globals['_ADDEPISODEREQUEST_METADATAENTRY']._serialized_start=1253
+  _globals['_ADDEPISODEREQUEST_METADATAENTRY']._serialized_end=1300
+  _globals['_ADDEPISODERESPONSE']._serialized_start=1714
+  _globals['_ADDEPISODERESPONSE']._serialized_end=1822
+  _globals['_BATCHADDEPISODESREQUEST']._serialized_start=1824
+  _globals['_BATCHADDEPISODESREQUEST']._serialized_end=1913
+  _globals['_BATCHADDEPISODESRESPONSE']._serialized_start=1915
+  _globals['_BATCHADDEPISODESRESPONSE']._serialized_end=1997
+  _globals['_BATCHADDEPISODESRESULT']._serialized_start=2000
+  _globals['_BATCHADDEPISODESRESULT']._serialized_end=2147
+  _globals['_CLAIMINPUT']._serialized_start=2150
+  _globals['_CLAIMINPUT']._serialized_end=3022
+  _globals['_ENDINPUT']._serialized_start=3025
+  _globals['_ENDINPUT']._serialized_end=3435
+  _globals['_DENIALINPUT']._serialized_start=3438
+  _globals['_DENIALINPUT']._serialized_end=4015
+  _globals['_ASSERTTRIPLESREQUEST']._serialized_start=4018
+  _globals['_ASSERTTRIPLESREQUEST']._serialized_end=4701
+  _globals['_ASSERTTRIPLESRESPONSE']._serialized_start=4704
+  _globals['_ASSERTTRIPLESRESPONSE']._serialized_end=4986
+  _globals['_ASSERTEDRECORD']._serialized_start=4988
+  _globals['_ASSERTEDRECORD']._serialized_end=5046
+  _globals['_ASSERTEDEPISODE']._serialized_start=5048
+  _globals['_ASSERTEDEPISODE']._serialized_end=5137
 # @@protoc_insertion_point(module_scope)

@@ -26,7 +26,7 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
-class Message(_message.Message):
+class EpisodeMessage(_message.Message):
     """One message of a conversation."""
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -63,23 +63,23 @@ class Message(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Message: _TypeAlias = Message  # noqa: Y015
+Global___EpisodeMessage: _TypeAlias = EpisodeMessage  # noqa: Y015
 
 @_typing.final
-class MessageList(_message.Message):
+class EpisodeMessages(_message.Message):
     """Messages in the order in which they were said."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MESSAGES_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Message]:
+    def messages(self) -> _containers.RepeatedCompositeFieldContainer[Global___EpisodeMessage]:
         """The messages."""
 
     def __init__(
         self,
         *,
-        messages: _abc.Iterable[Global___Message] | None = ...,
+        messages: _abc.Iterable[Global___EpisodeMessage] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -87,7 +87,7 @@ class MessageList(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___MessageList: _TypeAlias = MessageList  # noqa: Y015
+Global___EpisodeMessages: _TypeAlias = EpisodeMessages  # noqa: Y015
 
 @_typing.final
 class AddEpisodeRequest(_message.Message):
@@ -159,7 +159,7 @@ class AddEpisodeRequest(_message.Message):
     wait_for: _episode_pb2.ChunkStage.ValueType
     """Stage to wait for; unspecified: ACCEPTED. NOTHING and FAILED count as reached."""
     @_builtins.property
-    def messages(self) -> Global___MessageList:
+    def messages(self) -> Global___EpisodeMessages:
         """As messages; of a CONVERSATION only."""
 
     @_builtins.property
@@ -176,7 +176,7 @@ class AddEpisodeRequest(_message.Message):
         graph_id: _builtins.str = ...,
         request_id: _builtins.str = ...,
         text: _builtins.str = ...,
-        messages: Global___MessageList | None = ...,
+        messages: Global___EpisodeMessages | None = ...,
         kind: _episode_pb2.EpisodeKind.ValueType = ...,
         session_id: _builtins.str = ...,
         document_id: _builtins.str = ...,
@@ -369,7 +369,9 @@ class ClaimInput(_message.Message):
 
     @_builtins.property
     def invalid_at(self) -> _timestamp_pb2.Timestamp:
-        """When it stops, if the source says so; absent: open. A given `valid_at` must lie before it."""
+        """When it stops, if the source says so; absent: open. If exact, after `valid_at`; a coarse one may be
+        written before it: "from March 2023 until some time in 2023" ends with that year.
+        """
 
     @_builtins.property
     def seen(self) -> _timestamp_pb2.Timestamp:
@@ -669,25 +671,21 @@ class AssertedRecord(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    RECORD_ID_FIELD_NUMBER: _builtins.int
     STATEMENT_ID_FIELD_NUMBER: _builtins.int
     EPISODE_ID_FIELD_NUMBER: _builtins.int
-    record_id: _builtins.str
-    """Of the record."""
     statement_id: _builtins.str
-    """Of the statement it speaks of."""
+    """The statement it speaks of."""
     episode_id: _builtins.str
-    """Of the episode it is recorded under."""
+    """The episode it is recorded under."""
     def __init__(
         self,
         *,
-        record_id: _builtins.str = ...,
         statement_id: _builtins.str = ...,
         episode_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id", "record_id", b"record_id", "statement_id", b"statement_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id", "statement_id", b"statement_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

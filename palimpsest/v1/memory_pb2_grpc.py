@@ -277,7 +277,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListStatements(self, request, context):
-        """Lists statements that meet every filter, latest start first. By default only those that hold now
+        """Lists statements that meet every filter, first known first. By default only those that hold now
         and are believed now. Errors: GRAPH_NOT_FOUND; ENTITY_NOT_FOUND, PREDICATE_NOT_FOUND,
         EPISODE_NOT_FOUND for a filter that names what isn't there; REVISION_NOT_READY.
         """

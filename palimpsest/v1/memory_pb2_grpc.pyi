@@ -92,7 +92,7 @@ class MemoryServiceStub:
     STATEMENT_NOT_FOUND, REVISION_NOT_READY.
     """
     ListStatements: _grpc.UnaryUnaryMultiCallable[_memory_statements_pb2.ListStatementsRequest, _memory_statements_pb2.ListStatementsResponse]
-    """Lists statements that meet every filter, latest start first. By default only those that hold now
+    """Lists statements that meet every filter, first known first. By default only those that hold now
     and are believed now. Errors: GRAPH_NOT_FOUND; ENTITY_NOT_FOUND, PREDICATE_NOT_FOUND,
     EPISODE_NOT_FOUND for a filter that names what isn't there; REVISION_NOT_READY.
     """
@@ -213,7 +213,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     STATEMENT_NOT_FOUND, REVISION_NOT_READY.
     """
     ListStatements: _aio.UnaryUnaryMultiCallable[_memory_statements_pb2.ListStatementsRequest, _memory_statements_pb2.ListStatementsResponse]  # type: ignore[assignment]
-    """Lists statements that meet every filter, latest start first. By default only those that hold now
+    """Lists statements that meet every filter, first known first. By default only those that hold now
     and are believed now. Errors: GRAPH_NOT_FOUND; ENTITY_NOT_FOUND, PREDICATE_NOT_FOUND,
     EPISODE_NOT_FOUND for a filter that names what isn't there; REVISION_NOT_READY.
     """
@@ -397,7 +397,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_statements_pb2.ListStatementsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_statements_pb2.ListStatementsResponse, _abc.Awaitable[_memory_statements_pb2.ListStatementsResponse]]:
-        """Lists statements that meet every filter, latest start first. By default only those that hold now
+        """Lists statements that meet every filter, first known first. By default only those that hold now
         and are believed now. Errors: GRAPH_NOT_FOUND; ENTITY_NOT_FOUND, PREDICATE_NOT_FOUND,
         EPISODE_NOT_FOUND for a filter that names what isn't there; REVISION_NOT_READY.
         """

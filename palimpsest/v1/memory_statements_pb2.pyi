@@ -233,7 +233,7 @@ class ListStatementsResponse(_message.Message):
     """The revision read."""
     @_builtins.property
     def statements(self) -> _containers.RepeatedCompositeFieldContainer[_statement_pb2.Statement]:
-        """Latest start first, then by id."""
+        """In the order in which they were first known, then by id."""
 
     def __init__(
         self,
@@ -374,7 +374,7 @@ class TimelineEntry(_message.Message):
     fact: _builtins.str
     """The fact as a sentence."""
     contested: _builtins.bool
-    """The slot wavers about this span, or a user said that it may stand beside another."""
+    """As `span.contested`."""
     struck: _builtins.bool
     """To be shown struck through: it has ended by now, or is believed no more."""
     confidence: _builtins.float

@@ -29,7 +29,7 @@ from palimpsest.v1 import rules_pb2 as palimpsest_dot_v1_dot_rules__pb2
 from palimpsest.v1 import voice_pb2 as palimpsest_dot_v1_dot_voice__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n palimpsest/v1/memory_voice.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1apalimpsest/v1/common.proto\x1a\x19palimpsest/v1/rules.proto\x1a\x19palimpsest/v1/voice.proto\"\xdc\x03\n\x17ListVoiceAspectsRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x42\n\x05kinds\x18\x02 \x03(\x0e\x32\x1e.palimpsest.v1.VoiceAspectKindB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12\x1d\n\nepisode_id\x18\x03 \x01(\tB\t\xbaH\x06r\x04\xa0\xea\x30\x01\x12\x38\n\x08valid_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12(\n\x08known_at\x18\x05 \x01(\x0b\x32\x16.palimpsest.v1.KnownAt\x12\x15\n\rinclude_ended\x18\x06 \x01(\x08\x12\x1c\n\tpage_size\x18\x07 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x08 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10:\x89\x01\xbaH\x85\x01\x1a\x82\x01\n$list_voice_aspects.valid_at_or_ended\x12-valid_at and include_ended exclude each other\x1a+!(has(this.valid_at) && this.include_ended)\"x\n\x18ListVoiceAspectsResponse\x12\x31\n\rvoice_aspects\x18\x01 \x03(\x0b\x32\x1a.palimpsest.v1.VoiceAspect\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xcb\x01\n\x15\x45ndVoiceAspectRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\"\n\x0fvoice_aspect_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x38\n\x08\x65nded_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x18\n\x06reason\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\xe8\x07\x12\x1d\n\nrequest_id\x18\x05 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"\\\n\x16\x45ndVoiceAspectResponse\x12\x30\n\x0cvoice_aspect\x18\x01 \x01(\x0b\x32\x1a.palimpsest.v1.VoiceAspect\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x95\x01\n\x19RestoreVoiceAspectRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\"\n\x0fvoice_aspect_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x18\n\x06reason\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\xe8\x07\x12\x1d\n\nrequest_id\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"`\n\x1aRestoreVoiceAspectResponse\x12\x30\n\x0cvoice_aspect\x18\x01 \x01(\x0b\x32\x1a.palimpsest.v1.VoiceAspect\x12\x10\n\x08revision\x18\x02 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n palimpsest/v1/memory_voice.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1apalimpsest/v1/common.proto\x1a\x19palimpsest/v1/rules.proto\x1a\x19palimpsest/v1/voice.proto\"\xdc\x03\n\x17ListVoiceAspectsRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x42\n\x05kinds\x18\x02 \x03(\x0e\x32\x1e.palimpsest.v1.VoiceAspectKindB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12\x1d\n\nepisode_id\x18\x03 \x01(\tB\t\xbaH\x06r\x04\xa0\xea\x30\x01\x12\x38\n\x08valid_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12(\n\x08known_at\x18\x05 \x01(\x0b\x32\x16.palimpsest.v1.KnownAt\x12\x15\n\rinclude_ended\x18\x06 \x01(\x08\x12\x1c\n\tpage_size\x18\x07 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x08 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10:\x89\x01\xbaH\x85\x01\x1a\x82\x01\n$list_voice_aspects.valid_at_or_ended\x12-valid_at and include_ended exclude each other\x1a+!(has(this.valid_at) && this.include_ended)\"x\n\x18ListVoiceAspectsResponse\x12\x31\n\rvoice_aspects\x18\x01 \x03(\x0b\x32\x1a.palimpsest.v1.VoiceAspect\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xcf\x01\n\x15\x45ndVoiceAspectRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\"\n\x0fvoice_aspect_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x38\n\x08\x65nded_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x1c\n\x06reason\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x18\xe8\x07\xd8\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x05 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"\\\n\x16\x45ndVoiceAspectResponse\x12\x30\n\x0cvoice_aspect\x18\x01 \x01(\x0b\x32\x1a.palimpsest.v1.VoiceAspect\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\x99\x01\n\x19RestoreVoiceAspectRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\"\n\x0fvoice_aspect_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x1c\n\x06reason\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x18\xe8\x07\xd8\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"`\n\x1aRestoreVoiceAspectResponse\x12\x30\n\x0cvoice_aspect\x18\x01 \x01(\x0b\x32\x1a.palimpsest.v1.VoiceAspect\x12\x10\n\x08revision\x18\x02 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -57,7 +57,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENDVOICEASPECTREQUEST'].fields_by_name['ended_at']._loaded_options = None
   _globals['_ENDVOICEASPECTREQUEST'].fields_by_name['ended_at']._serialized_options = b'\272H\007\262\001\004\210\3520\001'
   _globals['_ENDVOICEASPECTREQUEST'].fields_by_name['reason']._loaded_options = None
-  _globals['_ENDVOICEASPECTREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\005r\003\030\350\007'
+  _globals['_ENDVOICEASPECTREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\tr\007\030\350\007\330\3520\001'
   _globals['_ENDVOICEASPECTREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_ENDVOICEASPECTREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\006r\004\250\3520\001'
   _globals['_RESTOREVOICEASPECTREQUEST'].fields_by_name['graph_id']._loaded_options = None
@@ -65,7 +65,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESTOREVOICEASPECTREQUEST'].fields_by_name['voice_aspect_id']._loaded_options = None
   _globals['_RESTOREVOICEASPECTREQUEST'].fields_by_name['voice_aspect_id']._serialized_options = b'\272H\006r\004\230\3520\001'
   _globals['_RESTOREVOICEASPECTREQUEST'].fields_by_name['reason']._loaded_options = None
-  _globals['_RESTOREVOICEASPECTREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\005r\003\030\350\007'
+  _globals['_RESTOREVOICEASPECTREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\tr\007\030\350\007\330\3520\001'
   _globals['_RESTOREVOICEASPECTREQUEST'].fields_by_name['request_id']._loaded_options = None
   _globals['_RESTOREVOICEASPECTREQUEST'].fields_by_name['request_id']._serialized_options = b'\272H\006r\004\250\3520\001'
   _globals['_LISTVOICEASPECTSREQUEST']._serialized_start=196
@@ -73,11 +73,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTVOICEASPECTSRESPONSE']._serialized_start=674
   _globals['_LISTVOICEASPECTSRESPONSE']._serialized_end=794
   _globals['_ENDVOICEASPECTREQUEST']._serialized_start=797
-  _globals['_ENDVOICEASPECTREQUEST']._serialized_end=1000
-  _globals['_ENDVOICEASPECTRESPONSE']._serialized_start=1002
-  _globals['_ENDVOICEASPECTRESPONSE']._serialized_end=1094
-  _globals['_RESTOREVOICEASPECTREQUEST']._serialized_start=1097
-  _globals['_RESTOREVOICEASPECTREQUEST']._serialized_end=1246
-  _globals['_RESTOREVOICEASPECTRESPONSE']._serialized_start=1248
-  _globals['_RESTOREVOICEASPECTRESPONSE']._serialized_end=1344
+  _globals['_ENDVOICEASPECTREQUEST']._serialized_end=1004
+  _globals['_ENDVOICEASPECTRESPONSE']._serialized_start=1006
+  _globals['_ENDVOICEASPECTRESPONSE']._serialized_end=1098
+  _globals['_RESTOREVOICEASPECTREQUEST']._serialized_start=1101
+  _globals['_RESTOREVOICEASPECTREQUEST']._serialized_end=1254
+  _globals['_RESTOREVOICEASPECTRESPONSE']._serialized_start=1256
+  _globals['_RESTOREVOICEASPECTRESPONSE']._serialized_end=1352
 # @@protoc_insertion_point(module_scope)

@@ -27,12 +27,14 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from palimpsest.v1 import common_pb2 as palimpsest_dot_v1_dot_common__pb2
 from palimpsest.v1 import entity_pb2 as palimpsest_dot_v1_dot_entity__pb2
 from palimpsest.v1 import episode_pb2 as palimpsest_dot_v1_dot_episode__pb2
+from palimpsest.v1 import recall_subgraph_pb2 as palimpsest_dot_v1_dot_recall__subgraph__pb2
+from palimpsest.v1 import recall_summaries_pb2 as palimpsest_dot_v1_dot_recall__summaries__pb2
 from palimpsest.v1 import rules_pb2 as palimpsest_dot_v1_dot_rules__pb2
 from palimpsest.v1 import statement_pb2 as palimpsest_dot_v1_dot_statement__pb2
 from palimpsest.v1 import voice_pb2 as palimpsest_dot_v1_dot_voice__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apalimpsest/v1/recall.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1apalimpsest/v1/common.proto\x1a\x1apalimpsest/v1/entity.proto\x1a\x1bpalimpsest/v1/episode.proto\x1a\x19palimpsest/v1/rules.proto\x1a\x1dpalimpsest/v1/statement.proto\x1a\x19palimpsest/v1/voice.proto\"\xc8\x08\n\rRecallRequest\x12\'\n\tgraph_ids\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10 \x18\x01\"\x06r\x04\x88\xea\x30\x01\x12\x1a\n\x05query\x18\x02 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01\x18\x80\x80\x01\x12\x33\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x1c\n\ttime_zone\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xd0\xea\x30\x01\x12\x35\n\x05\x61s_of\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12(\n\x08known_at\x18\x06 \x01(\x0b\x32\x16.palimpsest.v1.KnownAt\x12/\n\ntime_range\x18\x07 \x01(\x0b\x32\x1b.palimpsest.v1.TimeInterval\x12\x46\n\rgraph_aspects\x18\x08 \x03(\x0e\x32\x1a.palimpsest.v1.GraphAspectB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12J\n\rvoice_aspects\x18\t \x03(\x0e\x32\x1e.palimpsest.v1.VoiceAspectKindB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12#\n\x06labels\x18\n \x03(\tB\x13\xbaH\x10\x92\x01\r\x10 \x18\x01\"\x07r\x05\x10\x01\x18\x80\x01\x12\x38\n\x0c\x65ntity_hints\x18\x0b \x03(\x0b\x32\x18.palimpsest.v1.EntityRefB\x08\xbaH\x05\x92\x01\x02\x10 \x12 \n\x08max_hops\x18\x0c \x01(\x05\x42\t\xbaH\x06\x1a\x04\x18\x04(\x00H\x00\x88\x01\x01\x12\"\n\tmax_facts\x18\r \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xc8\x01(\x00H\x01\x88\x01\x01\x12%\n\x0cmax_passages\x18\x0e \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xc8\x01(\x00H\x02\x88\x01\x01\x12&\n\x0ctoken_budget\x18\x0f \x01(\x05\x42\x0b\xbaH\x08\x1a\x06\x18\xa0\x8d\x06(\x10H\x03\x88\x01\x01\x12\x42\n\x07include\x18\x10 \x03(\x0e\x32\x1c.palimpsest.v1.RecallIncludeB\x13\xbaH\x10\x92\x01\r\x10\x08\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12\x0f\n\x07\x65xplain\x18\x11 \x01(\x08\x12\x1d\n\x0cmin_revision\x18\x12 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\x12\x16\n\x0e\x61llow_degraded\x18\x13 \x01(\x08:\xbb\x01\xbaH\xb7\x01\x1a\xb4\x01\n\x1frecall.revision_needs_one_graph\x12\x39min_revision and known_at.revision need exactly one graph\x1aV(this.min_revision == 0 && !has(this.known_at.revision)) || this.graph_ids.size() == 1B\x0b\n\t_max_hopsB\x0c\n\n_max_factsB\x0f\n\r_max_passagesB\x0f\n\r_token_budget\"\xf0\x04\n\x0eRecallResponse\x12*\n\x05\x66\x61\x63ts\x18\x01 \x03(\x0b\x32\x1b.palimpsest.v1.RecalledFact\x12\x30\n\x08passages\x18\x02 \x03(\x0b\x32\x1e.palimpsest.v1.RecalledPassage\x12+\n\x05voice\x18\x03 \x03(\x0b\x32\x1c.palimpsest.v1.RecalledVoice\x12\x30\n\tsummaries\x18\x04 \x03(\x0b\x32\x1d.palimpsest.v1.SessionSummary\x12\'\n\x07persona\x18\x05 \x01(\x0b\x32\x16.palimpsest.v1.Persona\x12\x0f\n\x07\x63ontext\x18\x06 \x01(\t\x12=\n\x08\x65vidence\x18\x07 \x03(\x0b\x32+.palimpsest.v1.RecallResponse.EvidenceEntry\x12\x32\n\x08\x64\x65graded\x18\x08 \x03(\x0b\x32 .palimpsest.v1.DegradedComponent\x12/\n\trevisions\x18\t \x03(\x0b\x32\x1c.palimpsest.v1.GraphRevision\x12\x13\n\x0btokens_used\x18\n \x01(\x05\x12\x11\n\ttruncated\x18\x0b \x01(\x08\x12\x18\n\x10\x61\x62stention_score\x18\x0c \x01(\x01\x12\'\n\x04plan\x18\r \x01(\x0b\x32\x19.palimpsest.v1.RecallPlan\x12\x0e\n\x06\x65ngine\x18\x0e \x01(\t\x1aH\n\rEvidenceEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12&\n\x05value\x18\x02 \x01(\x0b\x32\x17.palimpsest.v1.Evidence:\x02\x38\x01\"S\n\x08\x45vidence\x12\x10\n\x08graph_id\x18\x01 \x01(\t\x12\x12\n\nepisode_id\x18\x02 \x01(\t\x12\x12\n\npassage_id\x18\x03 \x01(\t\x12\r\n\x05quote\x18\x04 \x01(\t\"z\n\x07\x46oundBy\x12%\n\x03leg\x18\x01 \x01(\x0e\x32\x18.palimpsest.v1.RecallLeg\x12+\n\x06target\x18\x02 \x01(\x0e\x32\x1b.palimpsest.v1.RecallTarget\x12\x0c\n\x04rank\x18\x03 \x01(\x05\x12\r\n\x05score\x18\x04 \x01(\x01\"\x87\x01\n\x08PathStep\x12*\n\x0b\x66rom_entity\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x14\n\x0cstatement_id\x18\x02 \x01(\t\x12(\n\tto_entity\x18\x03 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x0f\n\x07reverse\x18\x04 \x01(\x08\"\xf2\x01\n\x0cRecalledFact\x12+\n\tstatement\x18\x01 \x01(\x0b\x32\x18.palimpsest.v1.Statement\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x0f\n\x07\x63urrent\x18\x03 \x01(\x08\x12\x10\n\x08\x65vidence\x18\x04 \x03(\t\x12%\n\x04path\x18\x05 \x03(\x0b\x32\x17.palimpsest.v1.PathStep\x12\x1e\n\x16replaced_statement_ids\x18\x06 \x03(\t\x12(\n\x08\x66ound_by\x18\x07 \x03(\x0b\x32\x16.palimpsest.v1.FoundBy\x12\x12\n\nin_context\x18\x08 \x01(\x08\"\xd4\x01\n\x0fRecalledPassage\x12\'\n\x07passage\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Passage\x12\x10\n\x08graph_id\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12\r\n\x05score\x18\x05 \x01(\x01\x12\x10\n\x08\x65vidence\x18\x06 \x01(\t\x12(\n\x08\x66ound_by\x18\x07 \x03(\x0b\x32\x16.palimpsest.v1.FoundBy\x12\x12\n\nin_context\x18\x08 \x01(\x08\"\xb1\x01\n\rRecalledVoice\x12\x30\n\x0cvoice_aspect\x18\x01 \x01(\x0b\x32\x1a.palimpsest.v1.VoiceAspect\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x0f\n\x07\x63urrent\x18\x03 \x01(\x08\x12\x10\n\x08\x65vidence\x18\x04 \x03(\t\x12(\n\x08\x66ound_by\x18\x05 \x03(\x0b\x32\x16.palimpsest.v1.FoundBy\x12\x12\n\nin_context\x18\x06 \x01(\x08\"n\n\x11\x44\x65gradedComponent\x12\x31\n\tcomponent\x18\x01 \x01(\x0e\x32\x1e.palimpsest.v1.RecallComponent\x12&\n\x04legs\x18\x02 \x03(\x0e\x32\x18.palimpsest.v1.RecallLeg\"\x8e\x02\n\nRecallPlan\x12+\n\x06intent\x18\x01 \x01(\x0e\x32\x1b.palimpsest.v1.RecallIntent\x12$\n\x05seeds\x18\x02 \x03(\x0b\x32\x15.palimpsest.v1.Entity\x12*\n\x05\x64\x61tes\x18\x03 \x03(\x0b\x32\x1b.palimpsest.v1.TimeInterval\x12\x31\n\rgraph_aspects\x18\x04 \x03(\x0e\x32\x1a.palimpsest.v1.GraphAspect\x12\x35\n\rvoice_aspects\x18\x05 \x03(\x0e\x32\x1e.palimpsest.v1.VoiceAspectKind\x12\x17\n\x0funmatched_hints\x18\x06 \x03(\t\"\xcf\x04\n\x12GetSubgraphRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x33\n\x05seeds\x18\x02 \x03(\x0b\x32\x18.palimpsest.v1.EntityRefB\n\xbaH\x07\x92\x01\x04\x08\x01\x10 \x12\x1d\n\x05\x64\x65pth\x18\x03 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x18\x05(\x00H\x00\x88\x01\x01\x12\x35\n\x05\x61s_of\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12(\n\x08known_at\x18\x05 \x01(\x0b\x32\x16.palimpsest.v1.KnownAt\x12\x15\n\rinclude_ended\x18\x06 \x01(\x08\x12\x46\n\rgraph_aspects\x18\x07 \x03(\x0e\x32\x1a.palimpsest.v1.GraphAspectB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12\x1d\n\tmax_nodes\x18\x08 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xd0\x0f(\x00\x12\x1d\n\tmax_edges\x18\t \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\x88\'(\x00\x12\'\n\x13max_edges_per_level\x18\n \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xd0\x0f(\x00\x12\x1d\n\x0cmin_revision\x18\x0b \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00:x\xbaHu\x1as\n\x1bget_subgraph.as_of_or_ended\x12*as_of and include_ended exclude each other\x1a(!(has(this.as_of) && this.include_ended)B\x08\n\x06_depth\"\x92\x01\n\x13GetSubgraphResponse\x12*\n\x05nodes\x18\x01 \x03(\x0b\x32\x1b.palimpsest.v1.SubgraphNode\x12*\n\x05\x65\x64ges\x18\x02 \x03(\x0b\x32\x1b.palimpsest.v1.SubgraphEdge\x12\x11\n\ttruncated\x18\x03 \x01(\x08\x12\x10\n\x08revision\x18\x04 \x01(\x03\"G\n\x0cSubgraphNode\x12%\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x10\n\x08\x64istance\x18\x02 \x01(\x05\"M\n\x0cSubgraphEdge\x12+\n\tstatement\x18\x01 \x01(\x0b\x32\x18.palimpsest.v1.Statement\x12\x10\n\x08\x64istance\x18\x02 \x01(\x05\"\x9f\x01\n\x07Persona\x12\x10\n\x08graph_id\x18\x01 \x01(\t\x12/\n\x08sections\x18\x02 \x03(\x0b\x32\x1d.palimpsest.v1.PersonaSection\x12\x0f\n\x07version\x18\x03 \x01(\x05\x12.\n\nupdated_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08revision\x18\x05 \x01(\x03\"t\n\x0ePersonaSection\x12\x1d\n\nsection_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x17\n\x05title\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\xc8\x01\x12\x17\n\x04text\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\xa0\x9c\x01\x12\x11\n\tprotected\x18\x04 \x01(\x08\"0\n\x11GetPersonaRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\"=\n\x12GetPersonaResponse\x12\'\n\x07persona\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Persona\"\x93\x01\n\x14UpdatePersonaRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12;\n\x08sections\x18\x02 \x03(\x0b\x32\x1d.palimpsest.v1.PersonaSectionB\n\xbaH\x07\x92\x01\x04\x08\x01\x10@\x12!\n\x10\x65xpected_version\x18\x03 \x01(\x05\x42\x07\xbaH\x04\x1a\x02(\x00\"@\n\x15UpdatePersonaResponse\x12\'\n\x07persona\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Persona\",\n\x05Label\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rsession_count\x18\x02 \x01(\x03\"l\n\x11ListLabelsRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1c\n\tpage_size\x18\x02 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"S\n\x12ListLabelsResponse\x12$\n\x06labels\x18\x01 \x03(\x0b\x32\x14.palimpsest.v1.Label\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xca\x01\n\x0eSessionSummary\x12\x10\n\x08graph_id\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0e\n\x06labels\x18\x04 \x03(\t\x12\x31\n\tsentences\x18\x05 \x03(\x0b\x32\x1e.palimpsest.v1.SummarySentence\x12.\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08revision\x18\x07 \x01(\x03\"P\n\x0fSummarySentence\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x15\n\rstatement_ids\x18\x02 \x03(\t\x12\x18\n\x10voice_aspect_ids\x18\x03 \x03(\t\"V\n\x18GetSessionSummaryRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\x12\x1d\n\nsession_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x88\xea\x30\x01\"K\n\x19GetSessionSummaryResponse\x12.\n\x07summary\x18\x01 \x01(\x0b\x32\x1d.palimpsest.v1.SessionSummary*\xba\x01\n\rRecallInclude\x12\x1e\n\x1aRECALL_INCLUDE_UNSPECIFIED\x10\x00\x12\x18\n\x14RECALL_INCLUDE_FACTS\x10\x01\x12\x1b\n\x17RECALL_INCLUDE_PASSAGES\x10\x02\x12\x18\n\x14RECALL_INCLUDE_VOICE\x10\x03\x12\x1c\n\x18RECALL_INCLUDE_SUMMARIES\x10\x04\x12\x1a\n\x16RECALL_INCLUDE_PERSONA\x10\x05*\xdd\x01\n\x0cRecallIntent\x12\x1d\n\x19RECALL_INTENT_UNSPECIFIED\x10\x00\x12\x1b\n\x17RECALL_INTENT_ATTRIBUTE\x10\x01\x12\x1e\n\x1aRECALL_INTENT_RELATIONSHIP\x10\x02\x12\x1a\n\x16RECALL_INTENT_TEMPORAL\x10\x03\x12\x1e\n\x1aRECALL_INTENT_WHAT_CHANGED\x10\x04\x12\x1d\n\x19RECALL_INTENT_PREFERENCES\x10\x05\x12\x16\n\x12RECALL_INTENT_OPEN\x10\x06*\xb2\x01\n\tRecallLeg\x12\x1a\n\x16RECALL_LEG_UNSPECIFIED\x10\x00\x12\x14\n\x10RECALL_LEG_DENSE\x10\x01\x12\x16\n\x12RECALL_LEG_LEXICAL\x10\x02\x12\x13\n\x0fRECALL_LEG_WALK\x10\x03\x12\x13\n\x0fRECALL_LEG_TIME\x10\x04\x12\x18\n\x14RECALL_LEG_NEIGHBOUR\x10\x05\x12\x17\n\x13RECALL_LEG_REPLACED\x10\x06*\x9c\x01\n\x0cRecallTarget\x12\x1d\n\x19RECALL_TARGET_UNSPECIFIED\x10\x00\x12\x1c\n\x18RECALL_TARGET_STATEMENTS\x10\x01\x12\x1a\n\x16RECALL_TARGET_PASSAGES\x10\x02\x12\x1a\n\x16RECALL_TARGET_ENTITIES\x10\x03\x12\x17\n\x13RECALL_TARGET_VOICE\x10\x04*\xd9\x01\n\x0fRecallComponent\x12 \n\x1cRECALL_COMPONENT_UNSPECIFIED\x10\x00\x12 \n\x1cRECALL_COMPONENT_GRAPH_STORE\x10\x01\x12!\n\x1dRECALL_COMPONENT_VECTOR_STORE\x10\x02\x12!\n\x1dRECALL_COMPONENT_MEMORY_STORE\x10\x03\x12\x1d\n\x19RECALL_COMPONENT_EMBEDDER\x10\x04\x12\x1d\n\x19RECALL_COMPONENT_RERANKER\x10\x05\x32\x96\x04\n\rRecallService\x12\x45\n\x06Recall\x12\x1c.palimpsest.v1.RecallRequest\x1a\x1d.palimpsest.v1.RecallResponse\x12T\n\x0bGetSubgraph\x12!.palimpsest.v1.GetSubgraphRequest\x1a\".palimpsest.v1.GetSubgraphResponse\x12Q\n\nGetPersona\x12 .palimpsest.v1.GetPersonaRequest\x1a!.palimpsest.v1.GetPersonaResponse\x12Z\n\rUpdatePersona\x12#.palimpsest.v1.UpdatePersonaRequest\x1a$.palimpsest.v1.UpdatePersonaResponse\x12Q\n\nListLabels\x12 .palimpsest.v1.ListLabelsRequest\x1a!.palimpsest.v1.ListLabelsResponse\x12\x66\n\x11GetSessionSummary\x12\'.palimpsest.v1.GetSessionSummaryRequest\x1a(.palimpsest.v1.GetSessionSummaryResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1apalimpsest/v1/recall.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1apalimpsest/v1/common.proto\x1a\x1apalimpsest/v1/entity.proto\x1a\x1bpalimpsest/v1/episode.proto\x1a#palimpsest/v1/recall_subgraph.proto\x1a$palimpsest/v1/recall_summaries.proto\x1a\x19palimpsest/v1/rules.proto\x1a\x1dpalimpsest/v1/statement.proto\x1a\x19palimpsest/v1/voice.proto\"\xc8\x08\n\rRecallRequest\x12\'\n\tgraph_ids\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10 \x18\x01\"\x06r\x04\x88\xea\x30\x01\x12\x1a\n\x05query\x18\x02 \x01(\tB\x0b\xbaH\x08r\x06\x10\x01\x18\x80\x80\x01\x12\x33\n\x03now\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12\x1c\n\ttime_zone\x18\x04 \x01(\tB\t\xbaH\x06r\x04\xd0\xea\x30\x01\x12\x35\n\x05\x61s_of\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\n\xbaH\x07\xb2\x01\x04\x88\xea\x30\x01\x12(\n\x08known_at\x18\x06 \x01(\x0b\x32\x16.palimpsest.v1.KnownAt\x12/\n\ntime_range\x18\x07 \x01(\x0b\x32\x1b.palimpsest.v1.TimeInterval\x12\x46\n\rgraph_aspects\x18\x08 \x03(\x0e\x32\x1a.palimpsest.v1.GraphAspectB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12J\n\rvoice_aspects\x18\t \x03(\x0e\x32\x1e.palimpsest.v1.VoiceAspectKindB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12#\n\x06labels\x18\n \x03(\tB\x13\xbaH\x10\x92\x01\r\x10 \x18\x01\"\x07r\x05\x10\x01\x18\x80\x01\x12\x38\n\x0c\x65ntity_hints\x18\x0b \x03(\x0b\x32\x18.palimpsest.v1.EntityRefB\x08\xbaH\x05\x92\x01\x02\x10 \x12 \n\x08max_hops\x18\x0c \x01(\x05\x42\t\xbaH\x06\x1a\x04\x18\x04(\x00H\x00\x88\x01\x01\x12\"\n\tmax_facts\x18\r \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xc8\x01(\x00H\x01\x88\x01\x01\x12%\n\x0cmax_passages\x18\x0e \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xc8\x01(\x00H\x02\x88\x01\x01\x12&\n\x0ctoken_budget\x18\x0f \x01(\x05\x42\x0b\xbaH\x08\x1a\x06\x18\xa0\x8d\x06(\x10H\x03\x88\x01\x01\x12\x42\n\x07include\x18\x10 \x03(\x0e\x32\x1c.palimpsest.v1.RecallIncludeB\x13\xbaH\x10\x92\x01\r\x10\x08\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12\x0f\n\x07\x65xplain\x18\x11 \x01(\x08\x12\x1d\n\x0cmin_revision\x18\x12 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00\x12\x16\n\x0e\x61llow_degraded\x18\x13 \x01(\x08:\xbb\x01\xbaH\xb7\x01\x1a\xb4\x01\n\x1frecall.revision_needs_one_graph\x12\x39min_revision and known_at.revision need exactly one graph\x1aV(this.min_revision == 0 && !has(this.known_at.revision)) || this.graph_ids.size() == 1B\x0b\n\t_max_hopsB\x0c\n\n_max_factsB\x0f\n\r_max_passagesB\x0f\n\r_token_budget\"\xf0\x04\n\x0eRecallResponse\x12*\n\x05\x66\x61\x63ts\x18\x01 \x03(\x0b\x32\x1b.palimpsest.v1.RecalledFact\x12\x30\n\x08passages\x18\x02 \x03(\x0b\x32\x1e.palimpsest.v1.RecalledPassage\x12+\n\x05voice\x18\x03 \x03(\x0b\x32\x1c.palimpsest.v1.RecalledVoice\x12\x30\n\tsummaries\x18\x04 \x03(\x0b\x32\x1d.palimpsest.v1.SessionSummary\x12\'\n\x07persona\x18\x05 \x01(\x0b\x32\x16.palimpsest.v1.Persona\x12\x0f\n\x07\x63ontext\x18\x06 \x01(\t\x12=\n\x08\x65vidence\x18\x07 \x03(\x0b\x32+.palimpsest.v1.RecallResponse.EvidenceEntry\x12\x32\n\x08\x64\x65graded\x18\x08 \x03(\x0b\x32 .palimpsest.v1.DegradedComponent\x12/\n\trevisions\x18\t \x03(\x0b\x32\x1c.palimpsest.v1.GraphRevision\x12\x13\n\x0btokens_used\x18\n \x01(\x05\x12\x11\n\ttruncated\x18\x0b \x01(\x08\x12\x18\n\x10\x61\x62stention_score\x18\x0c \x01(\x01\x12\'\n\x04plan\x18\r \x01(\x0b\x32\x19.palimpsest.v1.RecallPlan\x12\x0e\n\x06\x65ngine\x18\x0e \x01(\t\x1aH\n\rEvidenceEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12&\n\x05value\x18\x02 \x01(\x0b\x32\x17.palimpsest.v1.Evidence:\x02\x38\x01\"S\n\x08\x45vidence\x12\x12\n\npassage_id\x18\x01 \x01(\t\x12\x10\n\x08graph_id\x18\x02 \x01(\t\x12\x12\n\nepisode_id\x18\x03 \x01(\t\x12\r\n\x05quote\x18\x04 \x01(\t\"z\n\x07\x46oundBy\x12%\n\x03leg\x18\x01 \x01(\x0e\x32\x18.palimpsest.v1.RecallLeg\x12+\n\x06target\x18\x02 \x01(\x0e\x32\x1b.palimpsest.v1.RecallTarget\x12\x0c\n\x04rank\x18\x03 \x01(\x05\x12\r\n\x05score\x18\x04 \x01(\x01\"\x87\x01\n\x08PathStep\x12*\n\x0b\x66rom_entity\x18\x01 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x14\n\x0cstatement_id\x18\x02 \x01(\t\x12(\n\tto_entity\x18\x03 \x01(\x0b\x32\x15.palimpsest.v1.Entity\x12\x0f\n\x07reverse\x18\x04 \x01(\x08\"\xf2\x01\n\x0cRecalledFact\x12+\n\tstatement\x18\x01 \x01(\x0b\x32\x18.palimpsest.v1.Statement\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x0f\n\x07\x63urrent\x18\x03 \x01(\x08\x12\x10\n\x08\x65vidence\x18\x04 \x03(\t\x12%\n\x04path\x18\x05 \x03(\x0b\x32\x17.palimpsest.v1.PathStep\x12\x1e\n\x16replaced_statement_ids\x18\x06 \x03(\t\x12(\n\x08\x66ound_by\x18\x07 \x03(\x0b\x32\x16.palimpsest.v1.FoundBy\x12\x12\n\nin_context\x18\x08 \x01(\x08\"\xd4\x01\n\x0fRecalledPassage\x12\'\n\x07passage\x18\x01 \x01(\x0b\x32\x16.palimpsest.v1.Passage\x12\x10\n\x08graph_id\x18\x02 \x01(\t\x12\x12\n\nsession_id\x18\x03 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12\r\n\x05score\x18\x05 \x01(\x01\x12\x10\n\x08\x65vidence\x18\x06 \x01(\t\x12(\n\x08\x66ound_by\x18\x07 \x03(\x0b\x32\x16.palimpsest.v1.FoundBy\x12\x12\n\nin_context\x18\x08 \x01(\x08\"\xb1\x01\n\rRecalledVoice\x12\x30\n\x0cvoice_aspect\x18\x01 \x01(\x0b\x32\x1a.palimpsest.v1.VoiceAspect\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x0f\n\x07\x63urrent\x18\x03 \x01(\x08\x12\x10\n\x08\x65vidence\x18\x04 \x03(\t\x12(\n\x08\x66ound_by\x18\x05 \x03(\x0b\x32\x16.palimpsest.v1.FoundBy\x12\x12\n\nin_context\x18\x06 \x01(\x08\"n\n\x11\x44\x65gradedComponent\x12\x31\n\tcomponent\x18\x01 \x01(\x0e\x32\x1e.palimpsest.v1.RecallComponent\x12&\n\x04legs\x18\x02 \x03(\x0e\x32\x18.palimpsest.v1.RecallLeg\"\x8e\x02\n\nRecallPlan\x12+\n\x06intent\x18\x01 \x01(\x0e\x32\x1b.palimpsest.v1.RecallIntent\x12$\n\x05seeds\x18\x02 \x03(\x0b\x32\x15.palimpsest.v1.Entity\x12*\n\x05\x64\x61tes\x18\x03 \x03(\x0b\x32\x1b.palimpsest.v1.TimeInterval\x12\x31\n\rgraph_aspects\x18\x04 \x03(\x0e\x32\x1a.palimpsest.v1.GraphAspect\x12\x35\n\rvoice_aspects\x18\x05 \x03(\x0e\x32\x1e.palimpsest.v1.VoiceAspectKind\x12\x17\n\x0funmatched_hints\x18\x06 \x03(\t*\xba\x01\n\rRecallInclude\x12\x1e\n\x1aRECALL_INCLUDE_UNSPECIFIED\x10\x00\x12\x18\n\x14RECALL_INCLUDE_FACTS\x10\x01\x12\x1b\n\x17RECALL_INCLUDE_PASSAGES\x10\x02\x12\x18\n\x14RECALL_INCLUDE_VOICE\x10\x03\x12\x1c\n\x18RECALL_INCLUDE_SUMMARIES\x10\x04\x12\x1a\n\x16RECALL_INCLUDE_PERSONA\x10\x05*\xdd\x01\n\x0cRecallIntent\x12\x1d\n\x19RECALL_INTENT_UNSPECIFIED\x10\x00\x12\x1b\n\x17RECALL_INTENT_ATTRIBUTE\x10\x01\x12\x1e\n\x1aRECALL_INTENT_RELATIONSHIP\x10\x02\x12\x1a\n\x16RECALL_INTENT_TEMPORAL\x10\x03\x12\x1e\n\x1aRECALL_INTENT_WHAT_CHANGED\x10\x04\x12\x1d\n\x19RECALL_INTENT_PREFERENCES\x10\x05\x12\x16\n\x12RECALL_INTENT_OPEN\x10\x06*\xb2\x01\n\tRecallLeg\x12\x1a\n\x16RECALL_LEG_UNSPECIFIED\x10\x00\x12\x14\n\x10RECALL_LEG_DENSE\x10\x01\x12\x16\n\x12RECALL_LEG_LEXICAL\x10\x02\x12\x13\n\x0fRECALL_LEG_WALK\x10\x03\x12\x13\n\x0fRECALL_LEG_TIME\x10\x04\x12\x18\n\x14RECALL_LEG_NEIGHBOUR\x10\x05\x12\x17\n\x13RECALL_LEG_REPLACED\x10\x06*\x9c\x01\n\x0cRecallTarget\x12\x1d\n\x19RECALL_TARGET_UNSPECIFIED\x10\x00\x12\x1c\n\x18RECALL_TARGET_STATEMENTS\x10\x01\x12\x1a\n\x16RECALL_TARGET_PASSAGES\x10\x02\x12\x1a\n\x16RECALL_TARGET_ENTITIES\x10\x03\x12\x17\n\x13RECALL_TARGET_VOICE\x10\x04*\xd9\x01\n\x0fRecallComponent\x12 \n\x1cRECALL_COMPONENT_UNSPECIFIED\x10\x00\x12 \n\x1cRECALL_COMPONENT_GRAPH_STORE\x10\x01\x12!\n\x1dRECALL_COMPONENT_VECTOR_STORE\x10\x02\x12!\n\x1dRECALL_COMPONENT_MEMORY_STORE\x10\x03\x12\x1d\n\x19RECALL_COMPONENT_EMBEDDER\x10\x04\x12\x1d\n\x19RECALL_COMPONENT_RERANKER\x10\x05\x32\x96\x04\n\rRecallService\x12\x45\n\x06Recall\x12\x1c.palimpsest.v1.RecallRequest\x1a\x1d.palimpsest.v1.RecallResponse\x12T\n\x0bGetSubgraph\x12!.palimpsest.v1.GetSubgraphRequest\x1a\".palimpsest.v1.GetSubgraphResponse\x12Q\n\nGetPersona\x12 .palimpsest.v1.GetPersonaRequest\x1a!.palimpsest.v1.GetPersonaResponse\x12Z\n\rUpdatePersona\x12#.palimpsest.v1.UpdatePersonaRequest\x1a$.palimpsest.v1.UpdatePersonaResponse\x12Q\n\nListLabels\x12 .palimpsest.v1.ListLabelsRequest\x1a!.palimpsest.v1.ListLabelsResponse\x12\x66\n\x11GetSessionSummary\x12\'.palimpsest.v1.GetSessionSummaryRequest\x1a(.palimpsest.v1.GetSessionSummaryResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -73,116 +75,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RECALLREQUEST']._serialized_options = b'\272H\267\001\032\264\001\n\037recall.revision_needs_one_graph\0229min_revision and known_at.revision need exactly one graph\032V(this.min_revision == 0 && !has(this.known_at.revision)) || this.graph_ids.size() == 1'
   _globals['_RECALLRESPONSE_EVIDENCEENTRY']._loaded_options = None
   _globals['_RECALLRESPONSE_EVIDENCEENTRY']._serialized_options = b'8\001'
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['graph_id']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['graph_id']._serialized_options = b'\272H\006r\004\210\3520\001'
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['seeds']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['seeds']._serialized_options = b'\272H\007\222\001\004\010\001\020 '
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['depth']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['depth']._serialized_options = b'\272H\006\032\004\030\005(\000'
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['as_of']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['as_of']._serialized_options = b'\272H\007\262\001\004\210\3520\001'
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['graph_aspects']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['graph_aspects']._serialized_options = b'\272H\020\222\001\r\020\020\030\001\"\007\202\001\004\020\001 \000'
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['max_nodes']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['max_nodes']._serialized_options = b'\272H\007\032\005\030\320\017(\000'
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['max_edges']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['max_edges']._serialized_options = b'\272H\007\032\005\030\210\'(\000'
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['max_edges_per_level']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['max_edges_per_level']._serialized_options = b'\272H\007\032\005\030\320\017(\000'
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['min_revision']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST'].fields_by_name['min_revision']._serialized_options = b'\272H\004\"\002(\000'
-  _globals['_GETSUBGRAPHREQUEST']._loaded_options = None
-  _globals['_GETSUBGRAPHREQUEST']._serialized_options = b'\272Hu\032s\n\033get_subgraph.as_of_or_ended\022*as_of and include_ended exclude each other\032(!(has(this.as_of) && this.include_ended)'
-  _globals['_PERSONASECTION'].fields_by_name['section_id']._loaded_options = None
-  _globals['_PERSONASECTION'].fields_by_name['section_id']._serialized_options = b'\272H\006r\004\210\3520\001'
-  _globals['_PERSONASECTION'].fields_by_name['title']._loaded_options = None
-  _globals['_PERSONASECTION'].fields_by_name['title']._serialized_options = b'\272H\005r\003\030\310\001'
-  _globals['_PERSONASECTION'].fields_by_name['text']._loaded_options = None
-  _globals['_PERSONASECTION'].fields_by_name['text']._serialized_options = b'\272H\006r\004\030\240\234\001'
-  _globals['_GETPERSONAREQUEST'].fields_by_name['graph_id']._loaded_options = None
-  _globals['_GETPERSONAREQUEST'].fields_by_name['graph_id']._serialized_options = b'\272H\006r\004\210\3520\001'
-  _globals['_UPDATEPERSONAREQUEST'].fields_by_name['graph_id']._loaded_options = None
-  _globals['_UPDATEPERSONAREQUEST'].fields_by_name['graph_id']._serialized_options = b'\272H\006r\004\210\3520\001'
-  _globals['_UPDATEPERSONAREQUEST'].fields_by_name['sections']._loaded_options = None
-  _globals['_UPDATEPERSONAREQUEST'].fields_by_name['sections']._serialized_options = b'\272H\007\222\001\004\010\001\020@'
-  _globals['_UPDATEPERSONAREQUEST'].fields_by_name['expected_version']._loaded_options = None
-  _globals['_UPDATEPERSONAREQUEST'].fields_by_name['expected_version']._serialized_options = b'\272H\004\032\002(\000'
-  _globals['_LISTLABELSREQUEST'].fields_by_name['graph_id']._loaded_options = None
-  _globals['_LISTLABELSREQUEST'].fields_by_name['graph_id']._serialized_options = b'\272H\006r\004\210\3520\001'
-  _globals['_LISTLABELSREQUEST'].fields_by_name['page_size']._loaded_options = None
-  _globals['_LISTLABELSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\006\032\004\210\3520\001'
-  _globals['_LISTLABELSREQUEST'].fields_by_name['page_token']._loaded_options = None
-  _globals['_LISTLABELSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\020'
-  _globals['_GETSESSIONSUMMARYREQUEST'].fields_by_name['graph_id']._loaded_options = None
-  _globals['_GETSESSIONSUMMARYREQUEST'].fields_by_name['graph_id']._serialized_options = b'\272H\006r\004\210\3520\001'
-  _globals['_GETSESSIONSUMMARYREQUEST'].fields_by_name['session_id']._loaded_options = None
-  _globals['_GETSESSIONSUMMARYREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\006r\004\210\3520\001'
-  _globals['_RECALLINCLUDE']._serialized_start=5573
-  _globals['_RECALLINCLUDE']._serialized_end=5759
-  _globals['_RECALLINTENT']._serialized_start=5762
-  _globals['_RECALLINTENT']._serialized_end=5983
-  _globals['_RECALLLEG']._serialized_start=5986
-  _globals['_RECALLLEG']._serialized_end=6164
-  _globals['_RECALLTARGET']._serialized_start=6167
-  _globals['_RECALLTARGET']._serialized_end=6323
-  _globals['_RECALLCOMPONENT']._serialized_start=6326
-  _globals['_RECALLCOMPONENT']._serialized_end=6543
-  _globals['_RECALLREQUEST']._serialized_start=278
-  _globals['_RECALLREQUEST']._serialized_end=1374
-  _globals['_RECALLRESPONSE']._serialized_start=1377
-  _globals['_RECALLRESPONSE']._serialized_end=2001
-  _globals['_RECALLRESPONSE_EVIDENCEENTRY']._serialized_start=1929
-  _globals['_RECALLRESPONSE_EVIDENCEENTRY']._serialized_end=2001
-  _globals['_EVIDENCE']._serialized_start=2003
-  _globals['_EVIDENCE']._serialized_end=2086
-  _globals['_FOUNDBY']._serialized_start=2088
-  _globals['_FOUNDBY']._serialized_end=2210
-  _globals['_PATHSTEP']._serialized_start=2213
-  _globals['_PATHSTEP']._serialized_end=2348
-  _globals['_RECALLEDFACT']._serialized_start=2351
-  _globals['_RECALLEDFACT']._serialized_end=2593
-  _globals['_RECALLEDPASSAGE']._serialized_start=2596
-  _globals['_RECALLEDPASSAGE']._serialized_end=2808
-  _globals['_RECALLEDVOICE']._serialized_start=2811
-  _globals['_RECALLEDVOICE']._serialized_end=2988
-  _globals['_DEGRADEDCOMPONENT']._serialized_start=2990
-  _globals['_DEGRADEDCOMPONENT']._serialized_end=3100
-  _globals['_RECALLPLAN']._serialized_start=3103
-  _globals['_RECALLPLAN']._serialized_end=3373
-  _globals['_GETSUBGRAPHREQUEST']._serialized_start=3376
-  _globals['_GETSUBGRAPHREQUEST']._serialized_end=3967
-  _globals['_GETSUBGRAPHRESPONSE']._serialized_start=3970
-  _globals['_GETSUBGRAPHRESPONSE']._serialized_end=4116
-  _globals['_SUBGRAPHNODE']._serialized_start=4118
-  _globals['_SUBGRAPHNODE']._serialized_end=4189
-  _globals['_SUBGRAPHEDGE']._serialized_start=4191
-  _globals['_SUBGRAPHEDGE']._serialized_end=4268
-  _globals['_PERSONA']._serialized_start=4271
-  _globals['_PERSONA']._serialized_end=4430
-  _globals['_PERSONASECTION']._serialized_start=4432
-  _globals['_PERSONASECTION']._serialized_end=4548
-  _globals['_GETPERSONAREQUEST']._serialized_start=4550
-  _globals['_GETPERSONAREQUEST']._serialized_end=4598
-  _globals['_GETPERSONARESPONSE']._serialized_start=4600
-  _globals['_GETPERSONARESPONSE']._serialized_end=4661
-  _globals['_UPDATEPERSONAREQUEST']._serialized_start=4664
-  _globals['_UPDATEPERSONAREQUEST']._serialized_end=4811
-  _globals['_UPDATEPERSONARESPONSE']._serialized_start=4813
-  _globals['_UPDATEPERSONARESPONSE']._serialized_end=4877
-  _globals['_LABEL']._serialized_start=4879
-  _globals['_LABEL']._serialized_end=4923
-  _globals['_LISTLABELSREQUEST']._serialized_start=4925
-  _globals['_LISTLABELSREQUEST']._serialized_end=5033
-  _globals['_LISTLABELSRESPONSE']._serialized_start=5035
-  _globals['_LISTLABELSRESPONSE']._serialized_end=5118
-  _globals['_SESSIONSUMMARY']._serialized_start=5121
-  _globals['_SESSIONSUMMARY']._serialized_end=5323
-  _globals['_SUMMARYSENTENCE']._serialized_start=5325
-  _globals['_SUMMARYSENTENCE']._serialized_end=5405
-  _globals['_GETSESSIONSUMMARYREQUEST']._serialized_start=5407
-  _globals['_GETSESSIONSUMMARYREQUEST']._serialized_end=5493
-  _globals['_GETSESSIONSUMMARYRESPONSE']._serialized_start=5495
-  _globals['_GETSESSIONSUMMARYRESPONSE']._serialized_end=5570
-  _globals['_RECALLSERVICE']._serialized_start=6546
-  _globals['_RECALLSERVICE']._serialized_end=7080
+  _globals['_RECALLINCLUDE']._serialized_start=3451
+  _globals['_RECALLINCLUDE']._serialized_end=3637
+  _globals['_RECALLINTENT']._serialized_start=3640
+  _globals['_RECALLINTENT']._serialized_end=3861
+  _globals['_RECALLLEG']._serialized_start=3864
+  _globals['_RECALLLEG']._serialized_end=4042
+  _globals['_RECALLTARGET']._serialized_start=4045
+  _globals['_RECALLTARGET']._serialized_end=4201
+  _globals['_RECALLCOMPONENT']._serialized_start=4204
+  _globals['_RECALLCOMPONENT']._serialized_end=4421
+  _globals['_RECALLREQUEST']._serialized_start=353
+  _globals['_RECALLREQUEST']._serialized_end=1449
+  _globals['_RECALLRESPONSE']._serialized_start=1452
+  _globals['_RECALLRESPONSE']._serialized_end=2076
+  _globals['_RECALLRESPONSE_EVIDENCEENTRY']._serialized_start=2004
+  _globals['_RECALLRESPONSE_EVIDENCEENTRY']._serialized_end=2076
+  _globals['_EVIDENCE']._serialized_start=2078
+  _globals['_EVIDENCE']._serialized_end=2161
+  _globals['_FOUNDBY']._serialized_start=2163
+  _globals['_FOUNDBY']._serialized_end=2285
+  _globals['_PATHSTEP']._serialized_start=2288
+  _globals['_PATHSTEP']._serialized_end=2423
+  _globals['_RECALLEDFACT']._serialized_start=2426
+  _globals['_RECALLEDFACT']._serialized_end=2668
+  _globals['_RECALLEDPASSAGE']._serialized_start=2671
+  _globals['_RECALLEDPASSAGE']._serialized_end=2883
+  _globals['_RECALLEDVOICE']._serialized_start=2886
+  _globals['_RECALLEDVOICE']._serialized_end=3063
+  _globals['_DEGRADEDCOMPONENT']._serialized_start=3065
+  _globals['_DEGRADEDCOMPONENT']._serialized_end=3175
+  _globals['_RECALLPLAN']._serialized_start=3178
+  _globals['_RECALLPLAN']._serialized_end=3448
+  _globals['_RECALLSERVICE']._serialized_start=4424
+  _globals['_RECALLSERVICE']._serialized_end=4958
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,8 @@ import grpc
 import warnings
 
 from palimpsest.v1 import recall_pb2 as palimpsest_dot_v1_dot_recall__pb2
+from palimpsest.v1 import recall_subgraph_pb2 as palimpsest_dot_v1_dot_recall__subgraph__pb2
+from palimpsest.v1 import recall_summaries_pb2 as palimpsest_dot_v1_dot_recall__summaries__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -26,7 +28,7 @@ if _version_not_supported:
 
 
 class RecallServiceStub:
-    """Finds memories.
+    """Finds memories. Reads only.
     """
 
     def __init__(self, channel):
@@ -42,33 +44,33 @@ class RecallServiceStub:
                 _registered_method=True)
         self.GetSubgraph = channel.unary_unary(
                 '/palimpsest.v1.RecallService/GetSubgraph',
-                request_serializer=palimpsest_dot_v1_dot_recall__pb2.GetSubgraphRequest.SerializeToString,
-                response_deserializer=palimpsest_dot_v1_dot_recall__pb2.GetSubgraphResponse.FromString,
+                request_serializer=palimpsest_dot_v1_dot_recall__subgraph__pb2.GetSubgraphRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_v1_dot_recall__subgraph__pb2.GetSubgraphResponse.FromString,
                 _registered_method=True)
         self.GetPersona = channel.unary_unary(
                 '/palimpsest.v1.RecallService/GetPersona',
-                request_serializer=palimpsest_dot_v1_dot_recall__pb2.GetPersonaRequest.SerializeToString,
-                response_deserializer=palimpsest_dot_v1_dot_recall__pb2.GetPersonaResponse.FromString,
+                request_serializer=palimpsest_dot_v1_dot_recall__summaries__pb2.GetPersonaRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_v1_dot_recall__summaries__pb2.GetPersonaResponse.FromString,
                 _registered_method=True)
         self.UpdatePersona = channel.unary_unary(
                 '/palimpsest.v1.RecallService/UpdatePersona',
-                request_serializer=palimpsest_dot_v1_dot_recall__pb2.UpdatePersonaRequest.SerializeToString,
-                response_deserializer=palimpsest_dot_v1_dot_recall__pb2.UpdatePersonaResponse.FromString,
+                request_serializer=palimpsest_dot_v1_dot_recall__summaries__pb2.UpdatePersonaRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_v1_dot_recall__summaries__pb2.UpdatePersonaResponse.FromString,
                 _registered_method=True)
         self.ListLabels = channel.unary_unary(
                 '/palimpsest.v1.RecallService/ListLabels',
-                request_serializer=palimpsest_dot_v1_dot_recall__pb2.ListLabelsRequest.SerializeToString,
-                response_deserializer=palimpsest_dot_v1_dot_recall__pb2.ListLabelsResponse.FromString,
+                request_serializer=palimpsest_dot_v1_dot_recall__summaries__pb2.ListLabelsRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_v1_dot_recall__summaries__pb2.ListLabelsResponse.FromString,
                 _registered_method=True)
         self.GetSessionSummary = channel.unary_unary(
                 '/palimpsest.v1.RecallService/GetSessionSummary',
-                request_serializer=palimpsest_dot_v1_dot_recall__pb2.GetSessionSummaryRequest.SerializeToString,
-                response_deserializer=palimpsest_dot_v1_dot_recall__pb2.GetSessionSummaryResponse.FromString,
+                request_serializer=palimpsest_dot_v1_dot_recall__summaries__pb2.GetSessionSummaryRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_v1_dot_recall__summaries__pb2.GetSessionSummaryResponse.FromString,
                 _registered_method=True)
 
 
 class RecallServiceServicer:
-    """Finds memories.
+    """Finds memories. Reads only.
     """
 
     def Recall(self, request, context):
@@ -131,28 +133,28 @@ def add_RecallServiceServicer_to_server(servicer, server):
             ),
             'GetSubgraph': grpc.unary_unary_rpc_method_handler(
                     servicer.GetSubgraph,
-                    request_deserializer=palimpsest_dot_v1_dot_recall__pb2.GetSubgraphRequest.FromString,
-                    response_serializer=palimpsest_dot_v1_dot_recall__pb2.GetSubgraphResponse.SerializeToString,
+                    request_deserializer=palimpsest_dot_v1_dot_recall__subgraph__pb2.GetSubgraphRequest.FromString,
+                    response_serializer=palimpsest_dot_v1_dot_recall__subgraph__pb2.GetSubgraphResponse.SerializeToString,
             ),
             'GetPersona': grpc.unary_unary_rpc_method_handler(
                     servicer.GetPersona,
-                    request_deserializer=palimpsest_dot_v1_dot_recall__pb2.GetPersonaRequest.FromString,
-                    response_serializer=palimpsest_dot_v1_dot_recall__pb2.GetPersonaResponse.SerializeToString,
+                    request_deserializer=palimpsest_dot_v1_dot_recall__summaries__pb2.GetPersonaRequest.FromString,
+                    response_serializer=palimpsest_dot_v1_dot_recall__summaries__pb2.GetPersonaResponse.SerializeToString,
             ),
             'UpdatePersona': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdatePersona,
-                    request_deserializer=palimpsest_dot_v1_dot_recall__pb2.UpdatePersonaRequest.FromString,
-                    response_serializer=palimpsest_dot_v1_dot_recall__pb2.UpdatePersonaResponse.SerializeToString,
+                    request_deserializer=palimpsest_dot_v1_dot_recall__summaries__pb2.UpdatePersonaRequest.FromString,
+                    response_serializer=palimpsest_dot_v1_dot_recall__summaries__pb2.UpdatePersonaResponse.SerializeToString,
             ),
             'ListLabels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListLabels,
-                    request_deserializer=palimpsest_dot_v1_dot_recall__pb2.ListLabelsRequest.FromString,
-                    response_serializer=palimpsest_dot_v1_dot_recall__pb2.ListLabelsResponse.SerializeToString,
+                    request_deserializer=palimpsest_dot_v1_dot_recall__summaries__pb2.ListLabelsRequest.FromString,
+                    response_serializer=palimpsest_dot_v1_dot_recall__summaries__pb2.ListLabelsResponse.SerializeToString,
             ),
             'GetSessionSummary': grpc.unary_unary_rpc_method_handler(
                     servicer.GetSessionSummary,
-                    request_deserializer=palimpsest_dot_v1_dot_recall__pb2.GetSessionSummaryRequest.FromString,
-                    response_serializer=palimpsest_dot_v1_dot_recall__pb2.GetSessionSummaryResponse.SerializeToString,
+                    request_deserializer=palimpsest_dot_v1_dot_recall__summaries__pb2.GetSessionSummaryRequest.FromString,
+                    response_serializer=palimpsest_dot_v1_dot_recall__summaries__pb2.GetSessionSummaryResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -163,7 +165,7 @@ def add_RecallServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RecallService:
-    """Finds memories.
+    """Finds memories. Reads only.
     """
 
     @staticmethod
@@ -208,8 +210,8 @@ class RecallService:
             request,
             target,
             '/palimpsest.v1.RecallService/GetSubgraph',
-            palimpsest_dot_v1_dot_recall__pb2.GetSubgraphRequest.SerializeToString,
-            palimpsest_dot_v1_dot_recall__pb2.GetSubgraphResponse.FromString,
+            palimpsest_dot_v1_dot_recall__subgraph__pb2.GetSubgraphRequest.SerializeToString,
+            palimpsest_dot_v1_dot_recall__subgraph__pb2.GetSubgraphResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -235,8 +237,8 @@ class RecallService:
             request,
             target,
             '/palimpsest.v1.RecallService/GetPersona',
-            palimpsest_dot_v1_dot_recall__pb2.GetPersonaRequest.SerializeToString,
-            palimpsest_dot_v1_dot_recall__pb2.GetPersonaResponse.FromString,
+            palimpsest_dot_v1_dot_recall__summaries__pb2.GetPersonaRequest.SerializeToString,
+            palimpsest_dot_v1_dot_recall__summaries__pb2.GetPersonaResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -262,8 +264,8 @@ class RecallService:
             request,
             target,
             '/palimpsest.v1.RecallService/UpdatePersona',
-            palimpsest_dot_v1_dot_recall__pb2.UpdatePersonaRequest.SerializeToString,
-            palimpsest_dot_v1_dot_recall__pb2.UpdatePersonaResponse.FromString,
+            palimpsest_dot_v1_dot_recall__summaries__pb2.UpdatePersonaRequest.SerializeToString,
+            palimpsest_dot_v1_dot_recall__summaries__pb2.UpdatePersonaResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -289,8 +291,8 @@ class RecallService:
             request,
             target,
             '/palimpsest.v1.RecallService/ListLabels',
-            palimpsest_dot_v1_dot_recall__pb2.ListLabelsRequest.SerializeToString,
-            palimpsest_dot_v1_dot_recall__pb2.ListLabelsResponse.FromString,
+            palimpsest_dot_v1_dot_recall__summaries__pb2.ListLabelsRequest.SerializeToString,
+            palimpsest_dot_v1_dot_recall__summaries__pb2.ListLabelsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -316,8 +318,8 @@ class RecallService:
             request,
             target,
             '/palimpsest.v1.RecallService/GetSessionSummary',
-            palimpsest_dot_v1_dot_recall__pb2.GetSessionSummaryRequest.SerializeToString,
-            palimpsest_dot_v1_dot_recall__pb2.GetSessionSummaryResponse.FromString,
+            palimpsest_dot_v1_dot_recall__summaries__pb2.GetSessionSummaryRequest.SerializeToString,
+            palimpsest_dot_v1_dot_recall__summaries__pb2.GetSessionSummaryResponse.FromString,
             options,
             channel_credentials,
             insecure,

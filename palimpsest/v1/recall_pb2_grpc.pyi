@@ -6,6 +6,8 @@ Recall: what matters for a question, as of a date, as known at a point, inside a
 from collections import abc as _abc
 from grpc import aio as _aio
 from palimpsest.v1 import recall_pb2 as _recall_pb2
+from palimpsest.v1 import recall_subgraph_pb2 as _recall_subgraph_pb2
+from palimpsest.v1 import recall_summaries_pb2 as _recall_summaries_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -27,7 +29,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class RecallServiceStub:
-    """Finds memories."""
+    """Finds memories. Reads only."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -42,24 +44,24 @@ class RecallServiceStub:
     REVISION_NOT_READY, STORE_UNAVAILABLE (unless `allow_degraded`), INSUFFICIENT_CREDITS (where
     recall has a price), VALIDATION_FAILED.
     """
-    GetSubgraph: _grpc.UnaryUnaryMultiCallable[_recall_pb2.GetSubgraphRequest, _recall_pb2.GetSubgraphResponse]
+    GetSubgraph: _grpc.UnaryUnaryMultiCallable[_recall_subgraph_pb2.GetSubgraphRequest, _recall_subgraph_pb2.GetSubgraphResponse]
     """Walks from seeds, breadth first, both directions, and answers nodes and edges. Reads only.
     Errors: GRAPH_NOT_FOUND, ENTITY_NOT_FOUND, REVISION_NOT_READY, VALIDATION_FAILED.
     """
-    GetPersona: _grpc.UnaryUnaryMultiCallable[_recall_pb2.GetPersonaRequest, _recall_pb2.GetPersonaResponse]
+    GetPersona: _grpc.UnaryUnaryMultiCallable[_recall_summaries_pb2.GetPersonaRequest, _recall_summaries_pb2.GetPersonaResponse]
     """Reads the document about the graph's user. Errors: GRAPH_NOT_FOUND, PERSONA_NOT_FOUND."""
-    UpdatePersona: _grpc.UnaryUnaryMultiCallable[_recall_pb2.UpdatePersonaRequest, _recall_pb2.UpdatePersonaResponse]
+    UpdatePersona: _grpc.UnaryUnaryMultiCallable[_recall_summaries_pb2.UpdatePersonaRequest, _recall_summaries_pb2.UpdatePersonaResponse]
     """Replaces sections of the persona and protects them: later ingests don't overwrite them.
     Idempotent. Errors: GRAPH_NOT_FOUND, CONFLICT (`expected_version` is not the newest).
     """
-    ListLabels: _grpc.UnaryUnaryMultiCallable[_recall_pb2.ListLabelsRequest, _recall_pb2.ListLabelsResponse]
+    ListLabels: _grpc.UnaryUnaryMultiCallable[_recall_summaries_pb2.ListLabelsRequest, _recall_summaries_pb2.ListLabelsResponse]
     """Lists topic names of sessions, most used first. Errors: GRAPH_NOT_FOUND."""
-    GetSessionSummary: _grpc.UnaryUnaryMultiCallable[_recall_pb2.GetSessionSummaryRequest, _recall_pb2.GetSessionSummaryResponse]
+    GetSessionSummary: _grpc.UnaryUnaryMultiCallable[_recall_summaries_pb2.GetSessionSummaryRequest, _recall_summaries_pb2.GetSessionSummaryResponse]
     """Reads title, labels and cited summary of a session. Errors: GRAPH_NOT_FOUND, SESSION_NOT_FOUND."""
 
 @_typing.type_check_only
 class RecallServiceAsyncStub(RecallServiceStub):
-    """Finds memories."""
+    """Finds memories. Reads only."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Recall: _aio.UnaryUnaryMultiCallable[_recall_pb2.RecallRequest, _recall_pb2.RecallResponse]  # type: ignore[assignment]
@@ -71,23 +73,23 @@ class RecallServiceAsyncStub(RecallServiceStub):
     REVISION_NOT_READY, STORE_UNAVAILABLE (unless `allow_degraded`), INSUFFICIENT_CREDITS (where
     recall has a price), VALIDATION_FAILED.
     """
-    GetSubgraph: _aio.UnaryUnaryMultiCallable[_recall_pb2.GetSubgraphRequest, _recall_pb2.GetSubgraphResponse]  # type: ignore[assignment]
+    GetSubgraph: _aio.UnaryUnaryMultiCallable[_recall_subgraph_pb2.GetSubgraphRequest, _recall_subgraph_pb2.GetSubgraphResponse]  # type: ignore[assignment]
     """Walks from seeds, breadth first, both directions, and answers nodes and edges. Reads only.
     Errors: GRAPH_NOT_FOUND, ENTITY_NOT_FOUND, REVISION_NOT_READY, VALIDATION_FAILED.
     """
-    GetPersona: _aio.UnaryUnaryMultiCallable[_recall_pb2.GetPersonaRequest, _recall_pb2.GetPersonaResponse]  # type: ignore[assignment]
+    GetPersona: _aio.UnaryUnaryMultiCallable[_recall_summaries_pb2.GetPersonaRequest, _recall_summaries_pb2.GetPersonaResponse]  # type: ignore[assignment]
     """Reads the document about the graph's user. Errors: GRAPH_NOT_FOUND, PERSONA_NOT_FOUND."""
-    UpdatePersona: _aio.UnaryUnaryMultiCallable[_recall_pb2.UpdatePersonaRequest, _recall_pb2.UpdatePersonaResponse]  # type: ignore[assignment]
+    UpdatePersona: _aio.UnaryUnaryMultiCallable[_recall_summaries_pb2.UpdatePersonaRequest, _recall_summaries_pb2.UpdatePersonaResponse]  # type: ignore[assignment]
     """Replaces sections of the persona and protects them: later ingests don't overwrite them.
     Idempotent. Errors: GRAPH_NOT_FOUND, CONFLICT (`expected_version` is not the newest).
     """
-    ListLabels: _aio.UnaryUnaryMultiCallable[_recall_pb2.ListLabelsRequest, _recall_pb2.ListLabelsResponse]  # type: ignore[assignment]
+    ListLabels: _aio.UnaryUnaryMultiCallable[_recall_summaries_pb2.ListLabelsRequest, _recall_summaries_pb2.ListLabelsResponse]  # type: ignore[assignment]
     """Lists topic names of sessions, most used first. Errors: GRAPH_NOT_FOUND."""
-    GetSessionSummary: _aio.UnaryUnaryMultiCallable[_recall_pb2.GetSessionSummaryRequest, _recall_pb2.GetSessionSummaryResponse]  # type: ignore[assignment]
+    GetSessionSummary: _aio.UnaryUnaryMultiCallable[_recall_summaries_pb2.GetSessionSummaryRequest, _recall_summaries_pb2.GetSessionSummaryResponse]  # type: ignore[assignment]
     """Reads title, labels and cited summary of a session. Errors: GRAPH_NOT_FOUND, SESSION_NOT_FOUND."""
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Finds memories."""
+    """Finds memories. Reads only."""
 
     @_abc_1.abstractmethod
     def Recall(
@@ -107,9 +109,9 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def GetSubgraph(
         self,
-        request: _recall_pb2.GetSubgraphRequest,
+        request: _recall_subgraph_pb2.GetSubgraphRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_recall_pb2.GetSubgraphResponse, _abc.Awaitable[_recall_pb2.GetSubgraphResponse]]:
+    ) -> _typing.Union[_recall_subgraph_pb2.GetSubgraphResponse, _abc.Awaitable[_recall_subgraph_pb2.GetSubgraphResponse]]:
         """Walks from seeds, breadth first, both directions, and answers nodes and edges. Reads only.
         Errors: GRAPH_NOT_FOUND, ENTITY_NOT_FOUND, REVISION_NOT_READY, VALIDATION_FAILED.
         """
@@ -117,17 +119,17 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def GetPersona(
         self,
-        request: _recall_pb2.GetPersonaRequest,
+        request: _recall_summaries_pb2.GetPersonaRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_recall_pb2.GetPersonaResponse, _abc.Awaitable[_recall_pb2.GetPersonaResponse]]:
+    ) -> _typing.Union[_recall_summaries_pb2.GetPersonaResponse, _abc.Awaitable[_recall_summaries_pb2.GetPersonaResponse]]:
         """Reads the document about the graph's user. Errors: GRAPH_NOT_FOUND, PERSONA_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def UpdatePersona(
         self,
-        request: _recall_pb2.UpdatePersonaRequest,
+        request: _recall_summaries_pb2.UpdatePersonaRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_recall_pb2.UpdatePersonaResponse, _abc.Awaitable[_recall_pb2.UpdatePersonaResponse]]:
+    ) -> _typing.Union[_recall_summaries_pb2.UpdatePersonaResponse, _abc.Awaitable[_recall_summaries_pb2.UpdatePersonaResponse]]:
         """Replaces sections of the persona and protects them: later ingests don't overwrite them.
         Idempotent. Errors: GRAPH_NOT_FOUND, CONFLICT (`expected_version` is not the newest).
         """
@@ -135,17 +137,17 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def ListLabels(
         self,
-        request: _recall_pb2.ListLabelsRequest,
+        request: _recall_summaries_pb2.ListLabelsRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_recall_pb2.ListLabelsResponse, _abc.Awaitable[_recall_pb2.ListLabelsResponse]]:
+    ) -> _typing.Union[_recall_summaries_pb2.ListLabelsResponse, _abc.Awaitable[_recall_summaries_pb2.ListLabelsResponse]]:
         """Lists topic names of sessions, most used first. Errors: GRAPH_NOT_FOUND."""
 
     @_abc_1.abstractmethod
     def GetSessionSummary(
         self,
-        request: _recall_pb2.GetSessionSummaryRequest,
+        request: _recall_summaries_pb2.GetSessionSummaryRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_recall_pb2.GetSessionSummaryResponse, _abc.Awaitable[_recall_pb2.GetSessionSummaryResponse]]:
+    ) -> _typing.Union[_recall_summaries_pb2.GetSessionSummaryResponse, _abc.Awaitable[_recall_summaries_pb2.GetSessionSummaryResponse]]:
         """Reads title, labels and cited summary of a session. Errors: GRAPH_NOT_FOUND, SESSION_NOT_FOUND."""
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -19,6 +19,7 @@ IS_NAME_FIELD_NUMBER: _builtins.int
 IS_PREDICATE_FIELD_NUMBER: _builtins.int
 IS_LINE_FIELD_NUMBER: _builtins.int
 IS_TEXT_FIELD_NUMBER: _builtins.int
+IS_PROSE_FIELD_NUMBER: _builtins.int
 IS_TIME_ZONE_FIELD_NUMBER: _builtins.int
 IS_PAGE_SIZE_FIELD_NUMBER: _builtins.int
 IS_UNIT_FIELD_NUMBER: _builtins.int
@@ -41,6 +42,8 @@ is_line: _extension_dict._ExtensionFieldDescriptor[_validate_pb2.StringRules, _b
 """A line for people, or empty."""
 is_text: _extension_dict._ExtensionFieldDescriptor[_validate_pb2.StringRules, _builtins.bool]
 """A text to remember. Its size is checked by the call itself, which answers DOCUMENT_TOO_LARGE."""
+is_prose: _extension_dict._ExtensionFieldDescriptor[_validate_pb2.StringRules, _builtins.bool]
+"""Free text that is stored. NUL is refused, as no store of ours can keep it."""
 is_time_zone: _extension_dict._ExtensionFieldDescriptor[_validate_pb2.StringRules, _builtins.bool]
 """IANA name of a time zone, or empty. Whether there is such a zone is checked by the call itself."""
 is_page_size: _extension_dict._ExtensionFieldDescriptor[_validate_pb2.Int32Rules, _builtins.bool]

@@ -234,6 +234,7 @@ class Statement(_message.Message):
     CONTESTED_FIELD_NUMBER: _builtins.int
     SOURCE_COUNT_FIELD_NUMBER: _builtins.int
     SPANS_FIELD_NUMBER: _builtins.int
+    EVENT_AT_FIELD_NUMBER: _builtins.int
     ARCHIVED_FIELD_NUMBER: _builtins.int
     statement_id: _builtins.str
     """Ours; the same for the same graph, subject, predicate and object."""
@@ -289,6 +290,10 @@ class Statement(_message.Message):
     def spans(self) -> _containers.RepeatedCompositeFieldContainer[Global___Span]:
         """Spans believed at the revision read, in order of world time."""
 
+    @_builtins.property
+    def event_at(self) -> _timestamp_pb2.Timestamp:
+        """The date of an event, where the aspect is EVENT and the text gives one."""
+
     def __init__(
         self,
         *,
@@ -310,11 +315,12 @@ class Statement(_message.Message):
         contested: _builtins.bool = ...,
         source_count: _builtins.int = ...,
         spans: _abc.Iterable[Global___Span] | None = ...,
+        event_at: _timestamp_pb2.Timestamp | None = ...,
         archived: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "expired_at", b"expired_at", "invalid_at", b"invalid_at", "object", b"object", "predicate", b"predicate", "subject", b"subject", "valid_at", b"valid_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "event_at", b"event_at", "expired_at", b"expired_at", "invalid_at", b"invalid_at", "object", b"object", "predicate", b"predicate", "subject", b"subject", "valid_at", b"valid_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "aspect", b"aspect", "confidence", b"confidence", "contested", b"contested", "created_at", b"created_at", "expired_at", b"expired_at", "fact", b"fact", "graph_id", b"graph_id", "invalid_at", b"invalid_at", "invalid_at_precision", b"invalid_at_precision", "invalidated_by", b"invalidated_by", "object", b"object", "predicate", b"predicate", "source_count", b"source_count", "spans", b"spans", "statement_id", b"statement_id", "subject", b"subject", "valid_at", b"valid_at", "valid_at_precision", b"valid_at_precision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "aspect", b"aspect", "confidence", b"confidence", "contested", b"contested", "created_at", b"created_at", "event_at", b"event_at", "expired_at", b"expired_at", "fact", b"fact", "graph_id", b"graph_id", "invalid_at", b"invalid_at", "invalid_at_precision", b"invalid_at_precision", "invalidated_by", b"invalidated_by", "object", b"object", "predicate", b"predicate", "source_count", b"source_count", "spans", b"spans", "statement_id", b"statement_id", "subject", b"subject", "valid_at", b"valid_at", "valid_at_precision", b"valid_at_precision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -336,10 +342,16 @@ class Span(_message.Message):
     KNOWN_TO_FIELD_NUMBER: _builtins.int
     START_CAUSE_FIELD_NUMBER: _builtins.int
     END_CAUSE_FIELD_NUMBER: _builtins.int
+    START_KIND_FIELD_NUMBER: _builtins.int
+    CONTESTED_FIELD_NUMBER: _builtins.int
     valid_at_precision: _common_pb2.Precision.ValueType
     """How exact that is."""
     invalid_at_precision: _common_pb2.Precision.ValueType
     """How exact that is."""
+    start_kind: Global___StartKind.ValueType
+    """STATED, or ASSUMED: `valid_at` is when it was first said."""
+    contested: _builtins.bool
+    """The slot wavers about this span, or a user said that it may stand beside another."""
     @_builtins.property
     def valid_at(self) -> _timestamp_pb2.Timestamp:
         """When it began to hold; absent: unknown."""
@@ -375,10 +387,12 @@ class Span(_message.Message):
         known_to: _common_pb2.RevisionStamp | None = ...,
         start_cause: Global___Cause | None = ...,
         end_cause: Global___Cause | None = ...,
+        start_kind: Global___StartKind.ValueType = ...,
+        contested: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["end_cause", b"end_cause", "invalid_at", b"invalid_at", "known_from", b"known_from", "known_to", b"known_to", "start_cause", b"start_cause", "valid_at", b"valid_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_cause", b"end_cause", "invalid_at", b"invalid_at", "invalid_at_precision", b"invalid_at_precision", "known_from", b"known_from", "known_to", b"known_to", "start_cause", b"start_cause", "valid_at", b"valid_at", "valid_at_precision", b"valid_at_precision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contested", b"contested", "end_cause", b"end_cause", "invalid_at", b"invalid_at", "invalid_at_precision", b"invalid_at_precision", "known_from", b"known_from", "known_to", b"known_to", "start_cause", b"start_cause", "start_kind", b"start_kind", "valid_at", b"valid_at", "valid_at_precision", b"valid_at_precision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
