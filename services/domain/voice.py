@@ -1,0 +1,28 @@
+"""When a voice aspect holds, as known at a revision."""
+
+from services.domain.ids import Revision
+from services.domain.instants import Interval
+from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd
+
+
+def _counts(record: VoiceClaim | VoiceEnd, known_at: Revision) -> bool:
+    return record.recorded_at <= known_at and (record.revoked_at is None or known_at < record.revoked_at)
+
+
+def claims_at(aspect: VoiceAspect, known_at: Revision) -> list[VoiceClaim]:
+    """The claims that count, earliest attested first."""
+    counting = [claim for claim in aspect.claims if _counts(claim, known_at)]
+    return sorted(counting, key=lambda claim: (claim.attested_at, claim.id))
+
+
+def held(aspect: VoiceAspect, known_at: Revision) -> Interval | None:
+    """From its first claim to its first end that no claim follows; None when no claim counts.
+
+    Said again after an end, it holds again: what ended it lies before its latest claim.
+    """
+    claims = claims_at(aspect, known_at)
+    if not claims:
+        return None
+    latest = claims[-1].attested_at
+    ends = [end.at for end in aspect.ends if _counts(end, known_at) and end.at >= latest]
+    return Interval(claims[0].attested_at, min(ends, default=None))

@@ -1,0 +1,124 @@
+"""Change: everything that one revision writes, in one value that survives a crash.
+
+The revision log keeps it as JSON until the revision is published, so whoever comes next can complete it.
+"""
+
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter
+
+from services.domain.graph import Entity, Statement
+from services.domain.ids import EntityId, RecordId, Revision, StatementId, VoiceId
+from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd
+from services.domain.records import Claim, Denial, End, Verdict
+from services.stores.graph.port import Alias, Commit, Revocation
+from services.stores.memory.port import Decision
+
+
+@dataclass
+class Draft:
+    """What a command wants to record at a revision, before the spans that follow are derived.
+
+    Built up by the parts of the resolver; everything in it carries `revision` where it has one.
+    """
+
+    revision: Revision
+    entities: dict[EntityId, Entity] = field(default_factory=dict)
+    aliases: dict[tuple[str, str, EntityId], Alias] = field(default_factory=dict)
+    statements: dict[StatementId, Statement] = field(default_factory=dict)
+    claims: dict[RecordId, Claim] = field(default_factory=dict)
+    ends: dict[RecordId, End] = field(default_factory=dict)
+    denials: dict[RecordId, Denial] = field(default_factory=dict)
+    verdicts: dict[RecordId, Verdict] = field(default_factory=dict)
+    revocations: dict[RecordId, Revocation] = field(default_factory=dict)
+    voice: dict[VoiceId, VoiceAspect] = field(default_factory=dict)
+    voice_claims: dict[RecordId, VoiceClaim] = field(default_factory=dict)
+    voice_ends: dict[RecordId, VoiceEnd] = field(default_factory=dict)
+    voice_revoked: set[RecordId] = field(default_factory=set)
+    voice_unsupported: set[VoiceId] = field(default_factory=set)
+    decisions: list[Decision] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        """True when nothing would be recorded."""
+        return not (
+            self.claims
+            or self.ends
+            or self.denials
+            or self.verdicts
+            or self.revocations
+            or self.voice_claims
+            or self.voice_ends
+            or self.voice_revoked
+        )
+
+    def touched(self) -> set[StatementId]:
+        """Statements whose spans may change."""
+        records = [
+            *self.claims.values(),
+            *self.ends.values(),
+            *self.denials.values(),
+            *self.revocations.values(),
+        ]
+        pairs = [side for verdict in self.verdicts.values() for side in (verdict.left, verdict.right)]
+        return {record.statement for record in records} | set(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a revision changed, by id. Kept for ever with the revision; holds no text."""
+
+    entities_added: tuple[EntityId, ...] = ()
+    statements_added: tuple[StatementId, ...] = ()
+    statements_supported: tuple[StatementId, ...] = ()
+    statements_ended: tuple[StatementId, ...] = ()
+    statements_restored: tuple[StatementId, ...] = ()
+    voice_added: tuple[VoiceId, ...] = ()
+    voice_ended: tuple[VoiceId, ...] = ()
+    records: int = 0
+    revoked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A draft with the spans that follow from it: what the stores are given."""
+
+    commit: Commit
+    voice: tuple[VoiceAspect, ...] = ()
+    voice_claims: tuple[VoiceClaim, ...] = ()
+    voice_ends: tuple[VoiceEnd, ...] = ()
+    voice_revoked: tuple[RecordId, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    unsupported: tuple[StatementId, ...] = ()
+    """Statements that no record supports any more: their text goes."""
+    unsupported_voice: tuple[VoiceId, ...] = ()
+    orphans: tuple[EntityId, ...] = ()
+    """Entities that may be named by nothing any more: checked once the commit is applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published revision and what it changed."""
+
+    revision: Revision
+    outcome: Outcome = Outcome()
+
+
+_CHANGE = TypeAdapter(Change)
+_OUTCOME = TypeAdapter(Outcome)
+
+
+def change_to_json(change: Change) -> bytes:
+    return _CHANGE.dump_json(change)
+
+
+def change_from_json(data: bytes) -> Change:
+    return _CHANGE.validate_json(data)
+
+
+def outcome_to_json(outcome: Outcome) -> str:
+    return _OUTCOME.dump_json(outcome).decode()
+
+
+def outcome_from_json(text: str) -> Outcome:
+    return _OUTCOME.validate_json(text)

@@ -1,0 +1,126 @@
+"""Closure: the statements whose spans depend on each other, read whole before spans are derived.
+
+A SINGLE predicate ties all statements of its subject; a verdict ties its two statements, whatever their
+predicates. What a draft adds is laid over what the store has.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from services.domain.ids import EntityId, StatementId
+from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.scope import Scope
+from services.resolver.change import Draft
+from services.stores.graph.port import GraphStore, Records
+
+
+class _Revocable(Protocol):
+    @property
+    def id(self) -> object: ...
+
+
+T = TypeVar("T", bound=_Revocable)
+
+
+class Closure:
+    """Reads and keeps the records of everything a draft's spans depend on."""
+
+    def __init__(self, graph: GraphStore, vocabulary: Vocabulary, scope: Scope, draft: Draft) -> None:
+        self._graph = graph
+        self._vocabulary = vocabulary
+        self._scope = scope
+        self._draft = draft
+        self._cardinality: dict[EntityId, Cardinality] = {}
+
+    async def read(self) -> Records:
+        """The closure of the draft's touched statements, with the draft's records and revocations applied."""
+        found = _empty()
+        missing = self._draft.touched()
+        known: set[StatementId] = set()
+        while missing:
+            records = _joined(await self._graph.records(self._scope, sorted(missing)), self._draft, missing)
+            found = _merged(found, records)
+            known |= missing
+            missing = await self._tied(records) - known
+        return found
+
+    def cardinality(self, predicate: EntityId) -> Cardinality:
+        """Of a predicate that `read` has met."""
+        return self._cardinality[predicate]
+
+    async def _tied(self, records: Records) -> set[StatementId]:
+        await self._learn({statement.predicate for statement in records.statements})
+        tied: set[StatementId] = set()
+        for subject, predicate in {
+            (statement.subject, statement.predicate) for statement in records.statements
+        }:
+            if self._cardinality[predicate] is Cardinality.SINGLE:
+                tied.update(await self._graph.slot(self._scope, subject, predicate))
+                tied.update(
+                    statement.id
+                    for statement in self._draft.statements.values()
+                    if (statement.subject, statement.predicate) == (subject, predicate)
+                )
+        for verdict in records.verdicts:
+            if verdict.revoked_at is None:
+                tied.update((verdict.left, verdict.right))
+        return tied
+
+    async def _learn(self, predicates: set[EntityId]) -> None:
+        unknown = sorted(predicates - self._cardinality.keys())
+        stored = {entity.id: entity for entity in await self._graph.entities(self._scope, unknown)}
+        for predicate in unknown:
+            entity = self._draft.entities.get(predicate) or stored[predicate]
+            self._cardinality[predicate] = self._vocabulary.cardinality(entity.key)
+
+
+def _empty() -> Records:
+    return Records((), (), (), (), (), ())
+
+
+def _merged(one: Records, other: Records) -> Records:
+    return Records(
+        _unique(one.statements, other.statements),
+        _unique(one.claims, other.claims),
+        _unique(one.ends, other.ends),
+        _unique(one.denials, other.denials),
+        _unique(one.verdicts, other.verdicts),
+        _unique(one.spans, other.spans),
+    )
+
+
+def _unique(one: Sequence[T], other: Sequence[T]) -> tuple[T, ...]:
+    by_id: dict[object, T] = {item.id: item for item in (*one, *other)}
+    return tuple(by_id.values())
+
+
+def _joined(stored: Records, draft: Draft, ids: Iterable[StatementId]) -> Records:
+    """What the store has of `ids`, with what the draft adds and without what it revokes."""
+    wanted = set(ids)
+    return Records(
+        _unique([s for s in draft.statements.values() if s.id in wanted], stored.statements),
+        _of(stored.claims, draft.claims, draft, wanted),
+        _of(stored.ends, draft.ends, draft, wanted),
+        _of(stored.denials, draft.denials, draft, wanted),
+        _unique(
+            [v for v in stored.verdicts if v.id not in draft.revocations],
+            [v for v in draft.verdicts.values() if v.left in wanted or v.right in wanted],
+        ),
+        stored.spans,
+    )
+
+
+class _Said(_Revocable, Protocol):
+    @property
+    def statement(self) -> StatementId: ...
+
+
+S = TypeVar("S", bound=_Said)
+
+
+def _of(
+    stored: Sequence[S], added: Mapping[object, S], draft: Draft, wanted: set[StatementId]
+) -> tuple[S, ...]:
+    # What the store has comes last, so that a record said twice keeps its first revision.
+    kept = [record for record in stored if record.id not in draft.revocations]
+    return _unique([record for record in added.values() if record.statement in wanted], kept)

@@ -1,0 +1,91 @@
+"""Naming: which entity, predicate or statement a mention means. Equal keys of compatible types are one.
+
+Finer resolution (aliases by similarity, acronyms, merges) builds on this: it adds candidates, never moves ids.
+"""
+
+from collections.abc import Sequence
+
+from services.domain.facts import Mention
+from services.domain.graph import Entity, EntityType, GraphAspect, Literal, Statement, statement_id
+from services.domain.ids import EntityId, Revision, StatementId, derive_id
+from services.domain.instants import Instant
+from services.domain.names import compatible, literal, name_key
+from services.domain.predicates import Vocabulary
+from services.domain.scope import Scope
+from services.resolver.change import Draft
+from services.stores.graph.port import Alias, GraphStore
+
+
+class Naming:
+    """Finds or drafts the nodes of one draft. Reads as known at `known`; new nodes go into the draft."""
+
+    def __init__(
+        self, graph: GraphStore, vocabulary: Vocabulary, scope: Scope, known: Revision, draft: Draft
+    ) -> None:
+        self._graph = graph
+        self._vocabulary = vocabulary
+        self._scope = scope
+        self.known = known
+        self._draft = draft
+        self._found: dict[str, list[Entity]] = {}
+
+    async def prepare(self, names: Sequence[str], predicates: Sequence[str]) -> None:
+        """Looks all keys up at once. `entity` and `predicate` then answer without the store."""
+        keys = {name_key(name) for name in names} | {self._vocabulary.canonical(name) for name in predicates}
+        missing = sorted(keys - self._found.keys())
+        found = await self._graph.find_entities(self._scope, missing, self.known)
+        for key in missing:
+            self._found[key] = list(found.get(key, ()))
+
+    def entity(self, mention: Mention) -> Entity:
+        """The entity a mention means: an exact type first, then the oldest compatible one, else a new one."""
+        key = name_key(mention.name)
+        known = [e for e in self._found[key] if e.type is not EntityType.PREDICATE]
+        exact = [e for e in known if e.type is mention.type]
+        fitting = exact or [e for e in known if compatible(e.type, mention.type)]
+        return fitting[0] if fitting else self._create(key, mention.name, mention.type)
+
+    def find(self, mention: Mention) -> Entity | None:
+        """Like `entity`, but drafts nothing."""
+        known = [e for e in self._found[name_key(mention.name)] if compatible(e.type, mention.type)]
+        return known[0] if known else None
+
+    def predicate(self, name: str) -> Entity:
+        """The predicate entity of a canonical form or an alias of it."""
+        key = self._vocabulary.canonical(name)
+        known = [e for e in self._found[key] if e.type is EntityType.PREDICATE]
+        return known[0] if known else self._create(key, key, EntityType.PREDICATE)
+
+    def target(self, target: Mention | Literal) -> EntityId | Literal:
+        if isinstance(target, Literal):
+            return literal(target.kind, target.text)
+        return self.entity(target).id
+
+    def _create(self, key: str, name: str, kind: EntityType) -> Entity:
+        made = EntityId(derive_id(self._scope, "entity", kind, key))
+        entity = Entity(made, name.strip(), key, kind, created_at=self._draft.revision)
+        self._draft.entities[made] = entity
+        self._draft.aliases[(key, kind, made)] = Alias(key, kind, made, name.strip())
+        self._found[key].append(entity)
+        return entity
+
+
+async def draft_statement(
+    graph: GraphStore,
+    scope: Scope,
+    draft: Draft,
+    triple: tuple[EntityId, EntityId, EntityId | Literal],
+    fact: str,
+    aspect: GraphAspect | None = None,
+    event_at: Instant | None = None,
+) -> StatementId:
+    """The id of a triple's statement, which is drafted if the graph has no text of it."""
+    made = statement_id(scope, *triple)
+    if made not in draft.statements:
+        stored = (await graph.records(scope, [made])).statements
+        if not stored or not stored[0].fact:
+            subject, predicate, target = triple
+            draft.statements[made] = Statement(
+                made, subject, predicate, target, fact, aspect, event_at, draft.revision
+            )
+    return made

@@ -1,0 +1,204 @@
+"""Publish: how a draft becomes a revision, in three stores that change as one.
+
+The order is: intent in the revision log (compare-and-set), graph, voice aspects, vectors, revision. Each step
+is idempotent, so a crash anywhere is completed by whoever publishes to the graph next.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
+
+from services.domain.beliefs import BeliefChanges, changes, derive
+from services.domain.errors import Conflict
+from services.domain.graph import EntityType, Literal, Span
+from services.domain.ids import EntityId, Revision, StatementId
+from services.domain.instants import Instant
+from services.domain.predicates import Vocabulary
+from services.domain.scope import Scope
+from services.resolver.change import (
+    Change,
+    Draft,
+    Outcome,
+    Published,
+    change_from_json,
+    change_to_json,
+    outcome_from_json,
+    outcome_to_json,
+)
+from services.resolver.closure import Closure
+from services.resolver.index import Index
+from services.stores.errors import UnstorableText, WriteConflict
+from services.stores.graph.port import ClosedSpan, Commit, GraphStore, Records
+from services.stores.memory.port import DecisionLog, RevisionEntry, RevisionLog, VoiceStore
+
+_ATTEMPTS = 20
+"""How often a lost race for a graph's next revision is run again; each loss means another writer won."""
+
+Build = Callable[[Revision, Revision], Awaitable[Draft]]
+"""Makes a draft for a revision (second) from what is known at another (first)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What a revision is written to."""
+
+    graph: GraphStore
+    revisions: RevisionLog
+    voice: VoiceStore
+    decisions: DecisionLog
+
+
+class Publisher:
+    """Serialises the writes of a graph. Within a process by a lock, between processes by the revision log."""
+
+    def __init__(
+        self, stores: Stores, index: Index, vocabulary: Vocabulary, now: Callable[[], Instant]
+    ) -> None:
+        self._stores = stores
+        self._index = index
+        self._vocabulary = vocabulary
+        self._now = now
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def publish(self, scope: Scope, commit_id: str, build: Build) -> Published:
+        """Publishes what `build` drafts, once for each commit id; a repeated one gets its first answer.
+
+        An empty draft publishes nothing and answers the current revision.
+        Raises Conflict when other writers win every race, StoreUnavailable and EngineError as they come.
+        """
+        lock = self._locks.setdefault(scope.key, asyncio.Lock())
+        async with lock:
+            for _ in range(_ATTEMPTS):
+                done = await self._settled(scope, commit_id)
+                if done is not None:
+                    return done
+                current = await self._stores.revisions.current(scope)
+                draft = await build(current, Revision(current + 1))
+                if draft.empty:
+                    return Published(current)
+                change, outcome = await self._derive(scope, draft)
+                try:
+                    entry = await self._stores.revisions.begin(
+                        scope, current, commit_id, self._now(), _payload(change), outcome_to_json(outcome)
+                    )
+                except WriteConflict:
+                    continue
+                await self._complete(scope, entry)
+                return Published(entry.revision, outcome)
+        raise Conflict
+
+    async def _settled(self, scope: Scope, commit_id: str) -> Published | None:
+        """Completes what a crash left, then answers for a commit id that was begun before."""
+        pending = await self._stores.revisions.pending(scope)
+        if pending is not None:
+            await self._complete(scope, pending)
+        entry = await self._stores.revisions.entry(scope, commit_id)
+        return entry and Published(entry.revision, outcome_from_json(entry.summary))
+
+    async def _complete(self, scope: Scope, entry: RevisionEntry) -> None:
+        change = change_from_json(entry.payload)
+        await self._stores.graph.apply(scope, change.commit)
+        await self._stores.voice.apply(
+            scope, entry.revision, change.voice, change.voice_claims, change.voice_ends, change.voice_revoked
+        )
+        await self._index.write(scope, change)
+        await self._forget(scope, change, entry.revision)
+        await self._stores.decisions.record(scope, change.decisions)
+        await self._stores.revisions.publish(scope, entry.revision)
+
+    async def _forget(self, scope: Scope, change: Change, revision: Revision) -> None:
+        orphans = await self._stores.graph.orphans(scope, change.orphans, revision) if change.orphans else ()
+        if change.unsupported or orphans:
+            await self._stores.graph.forget(scope, change.unsupported, orphans)
+        if change.unsupported_voice:
+            await self._stores.voice.forget_text(scope, change.unsupported_voice)
+        await self._index.remove(scope, change, orphans)
+
+    async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
+        closure = Closure(self._stores.graph, self._vocabulary, scope, draft)
+        records = await closure.read()
+        derived = derive(records, closure.cardinality)
+        believed = [span for span in records.spans if span.known_to is None]
+        spans = changes(scope, draft.revision, believed, derived)
+        unsupported = _unsupported(records, draft)
+        commit = Commit(
+            revision=draft.revision,
+            entities=tuple(draft.entities.values()),
+            aliases=tuple(draft.aliases.values()),
+            statements=tuple(draft.statements.values()),
+            claims=tuple(draft.claims.values()),
+            ends=tuple(draft.ends.values()),
+            denials=tuple(draft.denials.values()),
+            verdicts=tuple(draft.verdicts.values()),
+            revocations=tuple(draft.revocations.values()),
+            opened=spans.opened,
+            closed=tuple(ClosedSpan(span.id, span.statement) for span in spans.closed),
+        )
+        change = Change(
+            commit=commit,
+            voice=tuple(draft.voice.values()),
+            voice_claims=tuple(draft.voice_claims.values()),
+            voice_ends=tuple(draft.voice_ends.values()),
+            voice_revoked=tuple(sorted(draft.voice_revoked)),
+            decisions=tuple(replace(item, revision=draft.revision) for item in draft.decisions),
+            unsupported=unsupported,
+            unsupported_voice=tuple(sorted(draft.voice_unsupported)),
+            orphans=_named_by(records, unsupported),
+        )
+        return change, _outcome(draft, spans, believed)
+
+
+def _payload(change: Change) -> bytes:
+    """The change as JSON. Raises UnstorableText now rather than leave a revision that no store can take."""
+    try:
+        payload = change_to_json(change)
+    except ValueError as error:
+        raise UnstorableText from error
+    if b"\\u0000" in payload:
+        raise UnstorableText
+    return payload
+
+
+def _unsupported(records: Records, draft: Draft) -> tuple[StatementId, ...]:
+    if not draft.revocations:
+        return ()
+    supported = {
+        record.statement
+        for record in (*records.claims, *records.ends, *records.denials)
+        if record.revoked_at is None
+    }
+    touched = {revocation.statement for revocation in draft.revocations.values()}
+    return tuple(sorted(touched - supported))
+
+
+def _named_by(records: Records, unsupported: tuple[StatementId, ...]) -> tuple[EntityId, ...]:
+    gone = set(unsupported)
+    named: set[EntityId] = set()
+    for statement in records.statements:
+        if statement.id in gone:
+            named |= {statement.subject, statement.predicate}
+            if not isinstance(statement.object, Literal):
+                named.add(statement.object)
+    return tuple(sorted(named))
+
+
+def _outcome(draft: Draft, spans: BeliefChanges, believed: Sequence[Span]) -> Outcome:
+    closed = set(spans.closed)
+    still = [span for span in believed if span.id not in closed]
+    before = {span.statement for span in believed if span.invalid_at is None}
+    after = {span.statement for span in (*still, *spans.opened) if span.invalid_at is None}
+    claimed = {claim.statement for claim in draft.claims.values()}
+    return Outcome(
+        entities_added=tuple(
+            sorted(entity.id for entity in draft.entities.values() if entity.type is not EntityType.PREDICATE)
+        ),
+        statements_added=tuple(sorted(draft.statements)),
+        statements_supported=tuple(sorted(claimed - draft.statements.keys())),
+        statements_ended=tuple(sorted(before - after)),
+        statements_restored=tuple(sorted(after - before - claimed)),
+        voice_added=tuple(sorted(draft.voice)),
+        voice_ended=tuple(sorted({end.voice for end in draft.voice_ends.values()})),
+        records=len(draft.claims) + len(draft.ends) + len(draft.denials),
+        revoked=len(draft.revocations) + len(draft.voice_revoked),
+    )

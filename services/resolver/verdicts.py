@@ -1,0 +1,182 @@
+"""Verdicts: how new statements stand to what is known. One engine call for all new facts of a chunk.
+
+A SINGLE slot needs no verdict to compete; there only near-equal objects are asked about, as duplicates.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz
+
+from services.domain.graph import Entity, Literal, Statement
+from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, derive_id
+from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.records import Judge, Verdict
+from services.domain.scope import Scope
+from services.llm.port import Embedder, Engine
+from services.llm.tasks import JudgeStatements, KnownFact, Pair, Setting
+from services.resolver.change import Draft
+from services.resolver.memo import Memo
+from services.stores.graph.port import AsOf, GraphStore, StatementView
+from services.stores.vectors.port import Collection, VectorStore
+
+MAX_CANDIDATES = 10
+"""Candidates for one new fact (04-resolve): more make a model's answers worse, not better."""
+MIN_COSINE = 0.75
+_NEAR_EQUAL = 85
+"""RapidFuzz ratio of two objects of a SINGLE slot from which they may be one thing written twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A statement on either side of a pair."""
+
+    statement: Statement
+    target: str
+    shown: KnownFact
+
+
+class Verdicts:
+    """Drafts verdict records. Positions that the engine was not offered change nothing."""
+
+    def __init__(
+        self,
+        graph: GraphStore,
+        vectors: VectorStore,
+        embedder: Embedder,
+        engine: Engine,
+        vocabulary: Vocabulary,
+    ) -> None:
+        self._graph = graph
+        self._vectors = vectors
+        self._embedder = embedder
+        self._engine = engine
+        self._vocabulary = vocabulary
+
+    async def add(
+        self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
+    ) -> None:
+        """Judges the draft's new statements against candidates and each other. Raises EngineError."""
+        claimed = {claim.statement for claim in draft.claims.values()}
+        fresh = [statement for statement in draft.statements.values() if statement.id in claimed]
+        if not fresh:
+            return
+        nodes = await self._nodes(scope, draft, fresh)
+        new = [_Side(one, _target_name(one, nodes), KnownFact(one.fact)) for one in fresh]
+        candidates, pairs = await self._pairs(scope, new, nodes, known)
+        if not pairs:
+            return
+        key = tuple(pairs)
+        if key not in memo.statements:
+            task = JudgeStatements(
+                [side.shown for side in new], [side.shown for side in candidates], pairs, setting
+            )
+            answer = await self._engine.judge_statements(scope, task)
+            memo.statements[key] = answer
+            memo.receipts.append(answer.receipt)
+        self._record(scope, draft, setting, episode, (new, candidates, pairs), memo)
+
+    def _record(
+        self,
+        scope: Scope,
+        draft: Draft,
+        setting: Setting,
+        episode: EpisodeId,
+        offered: tuple[Sequence[_Side], Sequence[_Side], Sequence[Pair]],
+        memo: Memo,
+    ) -> None:
+        new, candidates, pairs = offered
+        open_pairs = set(pairs)
+        answer = memo.statements[tuple(pairs)]
+        by = answer.receipt
+        for verdict in answer.value.verdicts:
+            pair = Pair(verdict.new, verdict.candidate)
+            if pair not in open_pairs:
+                continue
+            open_pairs.discard(pair)
+            left, right = sorted((new[pair.new].statement.id, candidates[pair.candidate].statement.id))
+            made = RecordId(derive_id(scope, "verdict", left, right, int(verdict.kind), "model", episode))
+            draft.verdicts[made] = Verdict(
+                made,
+                left,
+                right,
+                verdict.kind,
+                Judge.MODEL,
+                setting.reference_time,
+                verdict.why,
+                by.model or by.engine,
+                by.prompt_version,
+                episode,
+                draft.revision,
+            )
+
+    async def _nodes(
+        self, scope: Scope, draft: Draft, statements: Sequence[Statement]
+    ) -> Mapping[EntityId, Entity]:
+        ids = {node for one in statements for node in (one.subject, one.predicate, one.object)}
+        wanted = sorted(node for node in ids if isinstance(node, str))
+        stored = {entity.id: entity for entity in await self._graph.entities(scope, wanted)}
+        return stored | draft.entities
+
+    async def _pairs(
+        self, scope: Scope, new: Sequence[_Side], nodes: Mapping[EntityId, Entity], known: Revision
+    ) -> tuple[list[_Side], list[Pair]]:
+        near = await self._neighbours(scope, new)
+        offered: list[_Side] = []
+        positions: dict[StatementId, int] = {}
+        pairs: list[Pair] = []
+        for at, side in enumerate(new):
+            views = await self._candidates(scope, side.statement, near[at], known)
+            siblings = [other for other in new[:at] if self._related(other.statement, side.statement)]
+            fitting = [
+                other
+                for other in (*siblings, *(_side_of(view) for view in views))
+                if self._worth_asking(side, other, nodes[side.statement.predicate].key)
+            ]
+            for other in fitting[:MAX_CANDIDATES]:
+                if other.statement.id not in positions:
+                    positions[other.statement.id] = len(offered)
+                    offered.append(other)
+                pairs.append(Pair(at, positions[other.statement.id]))
+        return offered, pairs
+
+    async def _candidates(
+        self, scope: Scope, statement: Statement, near: Sequence[StatementId], known: Revision
+    ) -> Sequence[StatementView]:
+        """Same subject and predicate, same subject and object, then neighbours; ended ones included."""
+        ids = list(await self._graph.slot(scope, statement.subject, statement.predicate))
+        if not isinstance(statement.object, Literal):
+            ids += await self._graph.by_object(scope, statement.subject, statement.object)
+        unique = dict.fromkeys([*ids, *near])
+        unique.pop(statement.id, None)
+        views = await self._graph.views(scope, list(unique), AsOf(known))
+        return [view for view in views if view.spans and self._related(view.statement, statement)]
+
+    async def _neighbours(self, scope: Scope, new: Sequence[_Side]) -> Sequence[Sequence[StatementId]]:
+        vectors = await self._embedder.passages([side.shown.fact for side in new])
+        hits = await self._vectors.search(scope, Collection.STATEMENTS, list(vectors), MAX_CANDIDATES)
+        return [[StatementId(hit.id) for hit in found if hit.score >= MIN_COSINE] for found in hits]
+
+    @staticmethod
+    def _related(one: Statement, other: Statement) -> bool:
+        same_object = one.object == other.object and not isinstance(one.object, Literal)
+        return one.id != other.id and (one.subject == other.subject or same_object)
+
+    def _worth_asking(self, new: _Side, other: _Side, predicate_key: str) -> bool:
+        one, two = new.statement, other.statement
+        same_slot = (one.subject, one.predicate) == (two.subject, two.predicate)
+        if same_slot and self._vocabulary.cardinality(predicate_key) is Cardinality.SINGLE:
+            return fuzz.ratio(new.target.casefold(), other.target.casefold()) >= _NEAR_EQUAL
+        return True
+
+
+def _target_name(statement: Statement, nodes: Mapping[EntityId, Entity]) -> str:
+    target = statement.object
+    return target.text if isinstance(target, Literal) else nodes[target].name
+
+
+def _side_of(view: StatementView) -> _Side:
+    target = view.statement.object
+    name = target.text if isinstance(target, Literal) else (view.object.name if view.object else "")
+    last = view.spans[-1]
+    return _Side(view.statement, name, KnownFact(view.statement.fact, last.valid_at, last.invalid_at))

@@ -1,0 +1,129 @@
+"""Voice: a new sentence of the user's voice is a duplicate of one that is held, replaces one, or is new."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from services.domain.facts import VoiceFact
+from services.domain.ids import EpisodeId, PassageId, RecordId, Revision, VoiceId, derive_id
+from services.domain.instants import Instant
+from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd
+from services.domain.names import name_key
+from services.domain.scope import Scope
+from services.domain.voice import claims_at, held
+from services.llm.port import Embedder, Engine
+from services.llm.tasks import JudgedVoice, JudgeVoice, KnownFact, Pair, Setting, VoiceVerdict
+from services.resolver.change import Draft
+from services.resolver.memo import Memo
+from services.stores.memory.port import VoiceStore
+from services.stores.vectors.port import Collection, VectorFilter, VectorStore
+
+MAX_CANDIDATES = 5
+MIN_COSINE = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A classified voice fact with where it was said."""
+
+    fact: VoiceFact
+    passage: PassageId | None
+    attested_at: Instant
+
+
+class Voice:
+    """Drafts voice aspects, their claims and ends."""
+
+    def __init__(self, voice: VoiceStore, vectors: VectorStore, embedder: Embedder, engine: Engine) -> None:
+        self._voice = voice
+        self._vectors = vectors
+        self._embedder = embedder
+        self._engine = engine
+
+    async def add(
+        self,
+        scope: Scope,
+        draft: Draft,
+        known: Revision,
+        spoken: Sequence[Spoken],
+        setting: Setting,
+        episode: EpisodeId,
+        memo: Memo,
+    ) -> None:
+        """Drafts what was spoken. Raises EngineError."""
+        if not spoken:
+            return
+        candidates, pairs = await self._pairs(scope, known, spoken)
+        verdicts: Sequence[VoiceVerdict] = ()
+        if pairs:
+            shown = [KnownFact(aspect.text, claims_at(aspect, known)[0].attested_at) for aspect in candidates]
+            task = JudgeVoice([one.fact for one in spoken], shown, pairs, setting)
+            verdicts = _offered(await self._judged(scope, task, memo), pairs)
+        for at, one in enumerate(spoken):
+            mine = [verdict for verdict in verdicts if verdict.new == at]
+            same = next((candidates[verdict.candidate].id for verdict in mine if verdict.duplicate), None)
+            voice = same or await self._aspect(scope, draft, one)
+            self._claim(scope, draft, voice, one, episode)
+            for verdict in mine:
+                old = candidates[verdict.candidate].id
+                if same is None and old != voice:
+                    self._end(scope, draft, old, voice, one, episode, verdict.why)
+
+    async def _judged(self, scope: Scope, task: JudgeVoice, memo: Memo) -> JudgedVoice:
+        key = tuple(task.pairs)
+        if key not in memo.voice:
+            answer = await self._engine.judge_voice(scope, task)
+            memo.voice[key] = answer.value
+            memo.receipts.append(answer.receipt)
+        return memo.voice[key]
+
+    async def _pairs(
+        self, scope: Scope, known: Revision, spoken: Sequence[Spoken]
+    ) -> tuple[Sequence[VoiceAspect], list[Pair]]:
+        vectors = await self._embedder.passages([one.fact.text for one in spoken])
+        hits = await self._vectors.search(
+            scope, Collection.VOICE, list(vectors), MAX_CANDIDATES * 2, VectorFilter()
+        )
+        wanted = [[VoiceId(hit.id) for hit in found if hit.score >= MIN_COSINE] for found in hits]
+        ids = list(dict.fromkeys(voice for found in wanted for voice in found))
+        held = {aspect.id: aspect for aspect in await self._voice.aspects(scope, ids) if _open(aspect, known)}
+        candidates = list(held.values())
+        positions = {aspect.id: at for at, aspect in enumerate(candidates)}
+        pairs = [
+            Pair(at, positions[voice])
+            for at, (one, found) in enumerate(zip(spoken, wanted, strict=True))
+            for voice in [v for v in found if v in held and held[v].kind == one.fact.kind][:MAX_CANDIDATES]
+        ]
+        return candidates, pairs
+
+    async def _aspect(self, scope: Scope, draft: Draft, one: Spoken) -> VoiceId:
+        """The aspect of a sentence that no candidate is said to duplicate; equal keys are one."""
+        assert one.fact.kind is not None, "unclassified voice is dropped before it is staged"
+        made = VoiceId(derive_id(scope, "voice", one.fact.kind, name_key(one.fact.text)))
+        stored = await self._voice.aspects(scope, [made])
+        if made not in draft.voice and not (stored and stored[0].text):
+            draft.voice[made] = VoiceAspect(made, one.fact.kind, one.fact.text, created_at=draft.revision)
+        return made
+
+    @staticmethod
+    def _claim(scope: Scope, draft: Draft, voice: VoiceId, one: Spoken, episode: EpisodeId) -> None:
+        made = RecordId(derive_id(scope, "voice-claim", voice, episode, one.passage, one.fact.quote))
+        draft.voice_claims[made] = VoiceClaim(
+            made, voice, episode, one.passage, one.fact.quote, one.attested_at, draft.revision
+        )
+
+    @staticmethod
+    def _end(
+        scope: Scope, draft: Draft, old: VoiceId, by: VoiceId, one: Spoken, episode: EpisodeId, why: str
+    ) -> None:
+        made = RecordId(derive_id(scope, "voice-end", old, by, episode))
+        draft.voice_ends[made] = VoiceEnd(made, old, one.attested_at, by, episode, why, draft.revision)
+
+
+def _offered(judged: JudgedVoice, pairs: Sequence[Pair]) -> list[VoiceVerdict]:
+    allowed = set(pairs)
+    return [verdict for verdict in judged.verdicts if Pair(verdict.new, verdict.candidate) in allowed]
+
+
+def _open(aspect: VoiceAspect, known: Revision) -> bool:
+    interval = held(aspect, known)
+    return interval is not None and interval.end is None
