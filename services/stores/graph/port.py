@@ -30,7 +30,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """From the commit's revision on, `record` no longer counts. `statement`: its own; a verdict's left one."""
+    """From the commit's revision on, `record` counts no more. `statement`: its own; a verdict's left one."""
 
     record: RecordId
     statement: StatementId
@@ -109,7 +109,7 @@ class StatementFilter:
     """Every field that is set must match.
 
     `include_ended`: also what holds no more. Left False, a read that names no world time (neither `valid_at`
-    nor a period) keeps statements with a span that has no end; one that names a time is filtered by that alone.
+    nor a period) keeps statements with a span that has no end; one that names a time goes by that alone.
     `episodes`: statements with a claim of one of these episodes that counts. `contested`: whether one of the
     spans as asked is. `invalidated_by`: statements with a believed span that this episode ended (by a claim,
     an end or a denial of its own); these are ended by nature, so `include_ended` has no say.
@@ -155,7 +155,7 @@ class GraphStore(Protocol):
     async def find_entities(
         self, scope: Scope, keys: Sequence[str], known_at: Revision
     ) -> Mapping[str, Sequence[Entity]]:
-        """Entities by the keys of their aliases, one indexed look-up. Oldest first; a key with none is absent.
+        """Entities by keys of their aliases, one indexed look-up; oldest first, a key with none is absent.
 
         An entity is found by its own key only if that is among its aliases.
         """
@@ -177,7 +177,7 @@ class GraphStore(Protocol):
         ...
 
     async def records(self, scope: Scope, ids: Sequence[StatementId]) -> Records:
-        """Every record and span of these statements, whenever recorded; each list oldest first, then by id."""
+        """Every record and span of these statements, whenever recorded; each list oldest first."""
         ...
 
     async def slot(self, scope: Scope, subject: EntityId, predicate: EntityId) -> Sequence[StatementId]:
@@ -221,15 +221,20 @@ class GraphStore(Protocol):
         ...
 
     async def orphans(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[EntityId]:
-        """Those of these entities that no statement with a record that counts in `known_at` names."""
+        """Those of these entities that no statement with a record that counts in `known_at` names.
+
+        A verdict alone keeps no entity. In the order asked, each once.
+        """
         ...
 
     async def forget(
         self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
     ) -> None:
-        """Empties text: facts, literals and quotes of statements, names, keys and aliases of entities.
+        """Empties text: facts and literals of statements, quotes, dates as text and reasons of their records;
+        names, keys and aliases of entities, which no key finds any more.
 
-        Ids, times and revisions stay. Idempotent; a later commit that has them again brings the text back.
+        Ids, times and revisions stay. Idempotent; a later commit that has a statement or an entity again
+        brings its text back.
         """
         ...
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import BigInteger, String, Table, Text
+from sqlalchemy import BigInteger, ColumnElement, String, Table, Text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -42,10 +42,15 @@ async def insert_new(connection: AsyncConnection, table: Table, rows: Sequence[R
 
 
 async def insert_or_update(
-    connection: AsyncConnection, table: Table, rows: Sequence[Row], update: Sequence[str]
+    connection: AsyncConnection,
+    table: Table,
+    rows: Sequence[Row],
+    update: Sequence[str],
+    where: ColumnElement[bool] | None = None,
 ) -> None:
     """Inserts rows; where the primary key is there already, the columns `update` take the new values.
 
+    `where` limits that to rows that, as they are stored, meet it; others are left as they are.
     Raises UnstorableText before sending anything.
     """
     if rows:
@@ -53,6 +58,7 @@ async def insert_or_update(
         statement = insert.on_conflict_do_update(
             index_elements=list(table.primary_key.columns),
             set_={name: insert.excluded[name] for name in update},
+            where=where,
         )
         await connection.execute(statement, _ordered(table, rows))
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, RowMapping, Select, Table, func, or_, select
+from sqlalchemy import ColumnElement, RowMapping, Select, Table, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import Entity, EntityType, Literal, Span, Statement
@@ -246,6 +246,28 @@ async def statement_ids(
         .order_by(columns.created_at, columns.id)
     )
     return list(await connection.scalars(query))
+
+
+async def orphans(
+    connection: AsyncConnection, scope: Scope, ids: Sequence[EntityId], known_at: Revision
+) -> list[EntityId]:
+    columns = schema.statements.c
+    counts_still = or_(
+        *(
+            exists(
+                with_revocations(table)
+                .where(counting(table, scope, known_at), table.c.statement == columns.id)
+                .correlate(schema.statements)
+            )
+            for table, _ in RECORD_TABLES
+        )
+    )
+    named: set[EntityId] = set()
+    for chunk in id_chunks(ids):
+        for node in (columns.subject, columns.predicate, columns.object):
+            query = select(node).distinct().where(columns.scope == scope.key, node.in_(chunk), counts_still)
+            named.update(await connection.scalars(query))
+    return [id for id in await entities(connection, scope, ids) if id not in named]
 
 
 async def counts(connection: AsyncConnection, scope: Scope, known_at: Revision) -> Counts:

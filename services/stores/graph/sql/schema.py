@@ -17,6 +17,12 @@ def _scope() -> Column[str]:
     return Column("scope", Key, primary_key=True)
 
 
+def _forgotten() -> Column[bool]:
+    return Column(
+        "forgotten", Boolean, nullable=False, doc="its text was emptied; a later commit restores it"
+    )
+
+
 def _part_of(table: str, *columns: str) -> ForeignKeyConstraint:
     return ForeignKeyConstraint(["scope", *columns], [f"{table}.scope", f"{table}.id"])
 
@@ -51,6 +57,7 @@ entities = Table(
     Column("type", Key, nullable=False),
     Column("aliases", Prose, nullable=False, doc="JSON array of texts"),
     Column("created_at", Int64, nullable=False),
+    _forgotten(),
 )
 
 aliases = Table(
@@ -65,6 +72,7 @@ aliases = Table(
     Column("name", Prose, nullable=False),
     Column("recorded_at", Int64, nullable=False),
     _part_of("graph_entities", "entity"),
+    Index("graph_aliases_entity", "scope", "entity"),
 )
 
 statements = Table(
@@ -84,6 +92,7 @@ statements = Table(
     # The hull of all its spans, past beliefs included; empty (from > to) while it has none.
     Column("hull_from", Int64, nullable=False),
     Column("hull_to", Int64, nullable=False),
+    _forgotten(),
     _part_of("graph_entities", "subject"),
     _part_of("graph_entities", "predicate"),
     _part_of("graph_entities", "object"),

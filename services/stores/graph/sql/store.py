@@ -108,6 +108,16 @@ class SqlGraphStore:
         async with self._database.read() as connection:
             return await reads.counts(connection, scope, known_at)
 
+    async def orphans(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[EntityId]:
+        async with self._database.read() as connection:
+            return await reads.orphans(connection, scope, ids, known_at)
+
+    async def forget(
+        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
+    ) -> None:
+        async with self._database.write() as connection:
+            await writes.forget(connection, scope, statements, entities)
+
     async def erase(self, scope: Scope) -> None:
         async with self._database.write() as connection:
             await writes.erase(connection, scope)

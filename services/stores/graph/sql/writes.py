@@ -1,19 +1,32 @@
 """Writes to the graph's tables: a commit as one transaction, and erasure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Table, bindparam, case, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import Span
+from services.domain.ids import EntityId, StatementId
 from services.domain.records import Record, Verdict
 from services.domain.scope import Scope
 from services.stores.graph.port import ClosedSpan, Commit, Revocation
 from services.stores.graph.sql import schema, values
+from services.stores.graph.sql.conditions import id_chunks
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
-from services.stores.sql.rows import Row, check_storable, insert_new
+from services.stores.sql.rows import Row, check_storable, insert_new, insert_or_update
 
 # Children after what they point at; every writer takes them in this order, so that none deadlocks.
+_TEXTS: Mapping[Table, Mapping[str, str]] = {
+    schema.entities: {"name": "", "key": "", "aliases": "[]"},
+    schema.statements: {"fact": "", "literal_text": ""},
+}
+"""Columns that `forget` empties and a later commit fills again, each with its empty value."""
+_RECORD_TEXTS: Mapping[Table, Sequence[str]] = {
+    schema.claims: ("quote", "time_text"),
+    schema.ends: ("quote",),
+    schema.denials: ("quote",),
+}
+
 Batch = Sequence[tuple[Table, Sequence[Row]]]
 
 
@@ -41,9 +54,47 @@ def batch(scope: Scope, commit: Commit) -> Batch:
 async def write(connection: AsyncConnection, scope: Scope, commit: Commit, rows: Batch) -> None:
     """Inserts what is not there yet, widens hulls, and closes spans."""
     for table, table_rows in rows:
-        await insert_new(connection, table, table_rows)
+        if table in _TEXTS:
+            # What is there stays as it is, unless its text was forgotten.
+            texts = [*_TEXTS[table], "forgotten"]
+            await insert_or_update(connection, table, table_rows, texts, where=table.c.forgotten)
+        else:
+            await insert_new(connection, table, table_rows)
     await _widen(connection, scope, commit.opened)
     await _close(connection, scope, commit)
+
+
+async def forget(
+    connection: AsyncConnection, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
+) -> None:
+    """Empties the text of statements, of their records, and of entities; drops the entities' aliases."""
+    for chunk in id_chunks(statements):
+        await _empty(connection, scope, schema.statements, chunk)
+        for table, names in _RECORD_TEXTS.items():
+            of_statements = (table.c.scope == scope.key) & table.c.statement.in_(chunk)
+            await connection.execute(update(table).where(of_statements).values(dict.fromkeys(names, "")))
+        verdicts = schema.verdicts.c
+        of_pair = verdicts.left.in_(chunk) | verdicts.right.in_(chunk)
+        await connection.execute(
+            update(schema.verdicts).where(verdicts.scope == scope.key, of_pair).values(why="")
+        )
+    for nodes in id_chunks(entities):
+        await _empty(connection, scope, schema.entities, nodes)
+        aliases = schema.aliases.c
+        await connection.execute(
+            delete(schema.aliases).where(aliases.scope == scope.key, aliases.entity.in_(nodes))
+        )
+
+
+async def _empty(connection: AsyncConnection, scope: Scope, table: Table, ids: Sequence[str]) -> None:
+    values = {**_TEXTS[table], "forgotten": True}
+    if "literal_text" in values:
+        # Only where there is a literal: NULL says that the object is an entity.
+        literal = table.c.literal_text
+        values["literal_text"] = case((literal.is_not(None), ""), else_=None)
+    await connection.execute(
+        update(table).where(table.c.scope == scope.key, table.c.id.in_(ids)).values(values)
+    )
 
 
 async def erase(connection: AsyncConnection, scope: Scope) -> None:
