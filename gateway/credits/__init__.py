@@ -1,1 +1,1 @@
-"""The ledger: holds, spends, settlements, refunds."""
+"""Credits: a double-entry ledger with two-phase holds, prices with versions, and its audit."""

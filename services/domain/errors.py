@@ -4,14 +4,9 @@ ServiceError
 ├── ValidationFailed        every violation at once
 │   └── DocumentTooLarge    (limit, size) in bytes
 ├── NotFound                absent, or not the caller's: the same answer
-│   ├── GraphNotFound
-│   ├── EpisodeNotFound
-│   ├── PassageNotFound
-│   ├── StatementNotFound
-│   ├── DocumentNotFound
-│   ├── EntityNotFound
-│   ├── VoiceAspectNotFound
-│   └── SessionNotFound
+│   ├── GraphNotFound, EpisodeNotFound, PassageNotFound, StatementNotFound, EntityNotFound,
+│   │   PredicateNotFound, DocumentNotFound, VoiceAspectNotFound, SessionNotFound, SourceNotFound,
+│   │   PersonaNotFound
 ├── StoreDown               (component); safe to repeat
 ├── Overloaded              (component); safe to repeat
 ├── RevisionNotReady        (revision); safe to repeat
@@ -20,11 +15,14 @@ ServiceError
 ├── DeadlineTooShort        no time left to do the work
 ├── NotImplementedYet       built later
 ├── Unauthenticated         the assertion of an internal call is missing or forged
-├── ModelFailed             a model gave no usable answer
-│   ├── ModelDown           safe to repeat
+├── GraphErased             a job's graph was erased while it ran
+├── ModelFailed             a model gave no usable answer; in the status of a job or chunk
+│   ├── ModelDown, EmbeddingDown   safe to repeat
 │   ├── ModelBusy           safe to repeat after the wait it asks for
 │   ├── ModelAnswerInvalid  not of the asked shape, after one repair
+│   ├── ModelAnswerCut      cut off
 │   ├── ModelDeclined
+│   ├── ModelNotAllowed     the graph's settings let no configured provider see its text
 │   └── ModelSetupWrong     settings name what the endpoint does not have
 └── InternalFailure         a bug; constant text
 
@@ -33,129 +31,14 @@ its numbers; services/runtime/status.py turns an error into a gRPC status and ba
 names or query texts in any of them.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
+from services.domain.error_base import Code as Code
+from services.domain.error_base import Quota as Quota
+from services.domain.error_base import Resource as Resource
+from services.domain.error_base import ServiceError as ServiceError
+from services.domain.error_base import Violation as Violation
 from services.domain.ids import Revision
-
-E = TypeVar("E", bound="ServiceError")
-
-
-class Code(IntEnum):
-    """The status codes of gRPC that we answer with; numbers as in google.rpc.Code."""
-
-    INVALID_ARGUMENT = 3
-    DEADLINE_EXCEEDED = 4
-    NOT_FOUND = 5
-    ALREADY_EXISTS = 6
-    PERMISSION_DENIED = 7
-    RESOURCE_EXHAUSTED = 8
-    FAILED_PRECONDITION = 9
-    ABORTED = 10
-    OUT_OF_RANGE = 11
-    UNIMPLEMENTED = 12
-    INTERNAL = 13
-    UNAVAILABLE = 14
-    UNAUTHENTICATED = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A field (dotted path in the request) and what is wrong with it."""
-
-    field: str
-    description: str
-    rule: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """A limit that was met: whose (`subject`, never another tenant's) and which."""
-
-    subject: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
-class Resource:
-    """The thing an error is about: its kind, and the name by which the caller asked."""
-
-    kind: str
-    name: str = ""
-    description: str = ""
-
-
-class ServiceError(Exception):
-    """Something a caller must be told. Subclasses fix `code`, `reason` and whether repeating can help.
-
-    `retry_after_seconds` is set exactly when repeating the same call can succeed.
-    """
-
-    code: ClassVar[Code]
-    reason: ClassVar[str] = ""
-    retry_default_seconds: ClassVar[float | None] = None
-
-    by_reason: ClassVar[dict[str, type["ServiceError"]]] = {}
-    """Every error that has a reason, for reading a status back."""
-
-    message: str
-    metadata: Mapping[str, str]
-    violations: Sequence[Violation]
-    quotas: Sequence[Quota]
-    resource: Resource | None
-    retry_after_seconds: float | None
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if "reason" in cls.__dict__:
-            assert cls.reason not in ServiceError.by_reason, f"two errors with reason {cls.reason}"
-            ServiceError.by_reason[cls.reason] = cls
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        metadata: Mapping[str, str] | None = None,
-        violations: Sequence[Violation] = (),
-        quotas: Sequence[Quota] = (),
-        resource: Resource | None = None,
-        retry_after_seconds: float | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.metadata = dict(metadata or {})
-        self.violations = tuple(violations)
-        self.quotas = tuple(quotas)
-        self.resource = resource
-        wait = self.retry_default_seconds
-        self.retry_after_seconds = (
-            wait if wait is None or retry_after_seconds is None else retry_after_seconds
-        )
-
-    @classmethod
-    def revive(
-        cls: type[E],
-        message: str,
-        metadata: Mapping[str, str],
-        violations: Sequence[Violation] = (),
-        quotas: Sequence[Quota] = (),
-        resource: Resource | None = None,
-        retry_after_seconds: float | None = None,
-    ) -> E:
-        """An error of this class from the parts that a status carries."""
-        error = cls.__new__(cls)
-        ServiceError.__init__(
-            error,
-            message,
-            metadata=metadata,
-            violations=violations,
-            quotas=quotas,
-            resource=resource,
-            retry_after_seconds=retry_after_seconds,
-        )
-        return error
 
 
 class ValidationFailed(ServiceError):
@@ -249,6 +132,27 @@ class SessionNotFound(NotFound):
     kind = "session"
 
 
+class PredicateNotFound(NotFound):
+    """No predicate of this id or name in the graph."""
+
+    reason = "PREDICATE_NOT_FOUND"
+    kind = "predicate"
+
+
+class SourceNotFound(NotFound):
+    """The graph has nothing from this source."""
+
+    reason = "SOURCE_NOT_FOUND"
+    kind = "source"
+
+
+class PersonaNotFound(NotFound):
+    """The graph has no persona yet."""
+
+    reason = "PERSONA_NOT_FOUND"
+    kind = "persona"
+
+
 class StoreDown(ServiceError):
     """`component` (graph, vectors, memory, ledger, jobs, or a service) can't be reached now."""
 
@@ -339,6 +243,16 @@ class Unauthenticated(ServiceError):
         super().__init__("the call carries no valid assertion of its tenant")
 
 
+class GraphErased(ServiceError):
+    """The graph of a job was erased while it ran."""
+
+    code = Code.NOT_FOUND
+    reason = "GRAPH_ERASED"
+
+    def __init__(self) -> None:
+        super().__init__("the graph was erased")
+
+
 class ModelFailed(ServiceError):
     """A model gave no usable answer to a task (`stage`)."""
 
@@ -372,8 +286,17 @@ class ModelBusy(ModelFailed):
 class ModelAnswerInvalid(ModelFailed):
     """The answer was not of the asked shape, after one repair."""
 
+    code = Code.INTERNAL
     reason = "MODEL_OUTPUT_INVALID"
     text = "the model's answer was not of the asked shape"
+
+
+class ModelAnswerCut(ModelFailed):
+    """The answer was cut off."""
+
+    code = Code.INTERNAL
+    reason = "MODEL_OUTPUT_TRUNCATED"
+    text = "the model's answer was cut off"
 
 
 class ModelDeclined(ModelFailed):
@@ -388,6 +311,22 @@ class ModelSetupWrong(ModelFailed):
 
     reason = "MODEL_MISCONFIGURED"
     text = "the model is not set up rightly"
+
+
+class ModelNotAllowed(ModelFailed):
+    """The graph's settings let no configured provider see its text."""
+
+    reason = "MODEL_NOT_ALLOWED"
+    text = "the graph's settings allow none of the configured models"
+
+
+class EmbeddingDown(ModelFailed):
+    """Texts can't be embedded now."""
+
+    code = Code.UNAVAILABLE
+    reason = "EMBEDDING_UNAVAILABLE"
+    retry_default_seconds = 5.0
+    text = "texts can't be embedded now"
 
 
 class InternalFailure(ServiceError):

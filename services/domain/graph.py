@@ -99,7 +99,9 @@ class Span:
     contested: bool = False
 
 
-def statement_id(scope: Scope, subject: EntityId, predicate: EntityId, target: EntityId | Literal) -> StatementId:
+def statement_id(
+    scope: Scope, subject: EntityId, predicate: EntityId, target: EntityId | Literal
+) -> StatementId:
     parts = (target.kind, target.text) if isinstance(target, Literal) else ("entity", target)
     return StatementId(derive_id(scope, "statement", subject, predicate, *parts))
 
