@@ -70,7 +70,8 @@ class Episode:
     """One ingested chunk: what evidence is counted by.
 
     `reference_time` is when it was said, `created_at` the clock's time of saving. `heading` is the path of
-    headings above a document's chunk. `text` is empty once the episode is deleted.
+    headings above a document's chunk, `metadata` the tenant's own notes. Once the episode is deleted, `text` and
+    `metadata` are empty.
     """
 
     id: EpisodeId
@@ -87,6 +88,7 @@ class Episode:
     heading: tuple[str, ...] = ()
     title: str = ""
     source: str = ""
+    metadata: tuple[tuple[str, str], ...] = ()
     deleted_at: Instant | None = None
 
 

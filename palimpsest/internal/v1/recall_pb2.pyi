@@ -177,6 +177,73 @@ class LegRank(_message.Message):
 Global___LegRank: _TypeAlias = LegRank  # noqa: Y015
 
 @_typing.final
+class PathStep(_message.Message):
+    """One step of a walk."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATEMENT_ID_FIELD_NUMBER: _builtins.int
+    FROM_FIELD_NUMBER: _builtins.int
+    TO_FIELD_NUMBER: _builtins.int
+    statement_id: _builtins.str
+    """The statement walked over."""
+    @_builtins.property
+    def to(self) -> _values_pb2.Entity:
+        """Where it led."""
+
+    def __init__(
+        self,
+        *,
+        statement_id: _builtins.str = ...,
+        to: _values_pb2.Entity | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["from", b"from", "to", b"to"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from", b"from", "statement_id", b"statement_id", "to", b"to"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PathStep: _TypeAlias = PathStep  # noqa: Y015
+
+@_typing.final
+class Evidence(_message.Message):
+    """What a short name of the prompt block stands for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PASSAGE_ID_FIELD_NUMBER: _builtins.int
+    EPISODE_ID_FIELD_NUMBER: _builtins.int
+    QUOTE_FIELD_NUMBER: _builtins.int
+    SAID_AT_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The short name, like e12."""
+    passage_id: _builtins.str
+    """The passage."""
+    episode_id: _builtins.str
+    """Its episode."""
+    quote: _builtins.str
+    """Literal words that a fact was drawn from, "" when the passage itself is shown."""
+    said_at: _builtins.int
+    """When it was said."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        passage_id: _builtins.str = ...,
+        episode_id: _builtins.str = ...,
+        quote: _builtins.str = ...,
+        said_at: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id", "name", b"name", "passage_id", b"passage_id", "quote", b"quote", "said_at", b"said_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Evidence: _TypeAlias = Evidence  # noqa: Y015
+
+@_typing.final
 class RecalledFact(_message.Message):
     """A fact that matters."""
 
@@ -202,8 +269,8 @@ class RecalledFact(_message.Message):
         """Short names of its evidence in the prompt block."""
 
     @_builtins.property
-    def path(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """How it was reached: names along the walk from a seed."""
+    def path(self) -> _containers.RepeatedCompositeFieldContainer[Global___PathStep]:
+        """How a walk reached it, from a seed; empty when a search found it."""
 
     @_builtins.property
     def replaced(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Statement]:
@@ -219,7 +286,7 @@ class RecalledFact(_message.Message):
         statement: _values_pb2.Statement | None = ...,
         score: _builtins.float = ...,
         evidence: _abc.Iterable[_builtins.str] | None = ...,
-        path: _abc.Iterable[_builtins.str] | None = ...,
+        path: _abc.Iterable[Global___PathStep] | None = ...,
         replaced: _abc.Iterable[_values_pb2.Statement] | None = ...,
         legs: _abc.Iterable[Global___LegRank] | None = ...,
         holds: _builtins.bool = ...,
@@ -316,26 +383,6 @@ class RecallResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    @_typing.final
-    class EvidenceEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.str
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.str = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     FACTS_FIELD_NUMBER: _builtins.int
     PASSAGES_FIELD_NUMBER: _builtins.int
     VOICE_FIELD_NUMBER: _builtins.int
@@ -370,8 +417,8 @@ class RecallResponse(_message.Message):
         """Voice aspects, best first."""
 
     @_builtins.property
-    def evidence(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Short name to passage id."""
+    def evidence(self) -> _containers.RepeatedCompositeFieldContainer[Global___Evidence]:
+        """What the short names stand for."""
 
     @_builtins.property
     def degraded(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -389,7 +436,7 @@ class RecallResponse(_message.Message):
         voice: _abc.Iterable[Global___RecalledVoice] | None = ...,
         context: _builtins.str = ...,
         context_tokens: _builtins.int = ...,
-        evidence: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        evidence: _abc.Iterable[Global___Evidence] | None = ...,
         revision: _builtins.int = ...,
         degraded: _abc.Iterable[_builtins.str] | None = ...,
         answerable: _builtins.float = ...,
@@ -807,12 +854,14 @@ class ListStatementsRequest(_message.Message):
     AFTER_FIELD_NUMBER: _builtins.int
     NOW_FIELD_NUMBER: _builtins.int
     MIN_REVISION_FIELD_NUMBER: _builtins.int
+    SUBJECT_TYPE_FIELD_NUMBER: _builtins.int
+    OBJECT_TYPE_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """Entity id or name."""
     predicate: _builtins.str
     """Predicate id or name."""
     object: _builtins.str
-    """Entity id or name."""
+    """Entity id or name, or the text of a literal."""
     session_id: _builtins.str
     """Sessions whose episodes claim them."""
     valid_at: _builtins.int
@@ -831,6 +880,10 @@ class ListStatementsRequest(_message.Message):
     """The caller's now."""
     min_revision: _builtins.int
     """Wait until this revision is published."""
+    subject_type: _builtins.str
+    """An entity type of the domain that narrows `subject` when it is a name, "" for any."""
+    object_type: _builtins.str
+    """The same for `object`."""
     @_builtins.property
     def aspects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Graph aspects."""
@@ -861,10 +914,12 @@ class ListStatementsRequest(_message.Message):
         after: _builtins.str = ...,
         now: _builtins.int = ...,
         min_revision: _builtins.int = ...,
+        subject_type: _builtins.str = ...,
+        object_type: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_contested", b"_contested", "_valid_at", b"_valid_at", "contested", b"contested", "known_at", b"known_at", "valid_at", b"valid_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_contested", b"_contested", "_valid_at", b"_valid_at", "after", b"after", "aspects", b"aspects", "contested", b"contested", "episode_ids", b"episode_ids", "include_ended", b"include_ended", "invalidated_by", b"invalidated_by", "known_at", b"known_at", "min_revision", b"min_revision", "now", b"now", "object", b"object", "page_size", b"page_size", "predicate", b"predicate", "session_id", b"session_id", "subject", b"subject", "valid_at", b"valid_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_contested", b"_contested", "_valid_at", b"_valid_at", "after", b"after", "aspects", b"aspects", "contested", b"contested", "episode_ids", b"episode_ids", "include_ended", b"include_ended", "invalidated_by", b"invalidated_by", "known_at", b"known_at", "min_revision", b"min_revision", "now", b"now", "object", b"object", "object_type", b"object_type", "page_size", b"page_size", "predicate", b"predicate", "session_id", b"session_id", "subject", b"subject", "subject_type", b"subject_type", "valid_at", b"valid_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__contested: _TypeAlias = _typing.Literal["contested"]  # noqa: Y015
     _WhichOneofArgType__contested: _TypeAlias = _typing.Literal["_contested", b"_contested"]  # noqa: Y015
@@ -921,6 +976,7 @@ class ReadTimelineRequest(_message.Message):
     MIN_REVISION_FIELD_NUMBER: _builtins.int
     INCLUDE_PAST_BELIEFS_FIELD_NUMBER: _builtins.int
     NOW_FIELD_NUMBER: _builtins.int
+    SUBJECT_TYPE_FIELD_NUMBER: _builtins.int
     subject: _builtins.str
     """Entity id or name."""
     predicate: _builtins.str
@@ -931,6 +987,8 @@ class ReadTimelineRequest(_message.Message):
     """Past beliefs too."""
     now: _builtins.int
     """The caller's now."""
+    subject_type: _builtins.str
+    """An entity type of the domain that narrows `subject` when it is a name, "" for any."""
     @_builtins.property
     def known_at(self) -> _values_pb2.KnownAt:
         """Which knowledge to answer from."""
@@ -944,10 +1002,11 @@ class ReadTimelineRequest(_message.Message):
         min_revision: _builtins.int = ...,
         include_past_beliefs: _builtins.bool = ...,
         now: _builtins.int = ...,
+        subject_type: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["known_at", b"known_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_past_beliefs", b"include_past_beliefs", "known_at", b"known_at", "min_revision", b"min_revision", "now", b"now", "predicate", b"predicate", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_past_beliefs", b"include_past_beliefs", "known_at", b"known_at", "min_revision", b"min_revision", "now", b"now", "predicate", b"predicate", "subject", b"subject", "subject_type", b"subject_type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

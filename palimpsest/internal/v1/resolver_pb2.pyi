@@ -413,10 +413,22 @@ class RevokeResponse(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     REVOKED_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
+    CLAIMS_FIELD_NUMBER: _builtins.int
+    ENDS_FIELD_NUMBER: _builtins.int
+    DENIALS_FIELD_NUMBER: _builtins.int
+    VOICE_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The published revision."""
     revoked: _builtins.int
     """Records revoked."""
+    claims: _builtins.int
+    """Of the records, claims."""
+    ends: _builtins.int
+    """Of the records, ends."""
+    denials: _builtins.int
+    """Of the records, denials."""
+    voice: _builtins.int
+    """Claims and ends of voice aspects revoked."""
     @_builtins.property
     def outcome(self) -> Global___Outcome:
         """What changed."""
@@ -427,10 +439,14 @@ class RevokeResponse(_message.Message):
         revision: _builtins.int = ...,
         revoked: _builtins.int = ...,
         outcome: Global___Outcome | None = ...,
+        claims: _builtins.int = ...,
+        ends: _builtins.int = ...,
+        denials: _builtins.int = ...,
+        voice: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "revision", b"revision", "revoked", b"revoked"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "denials", b"denials", "ends", b"ends", "outcome", b"outcome", "revision", b"revision", "revoked", b"revoked", "voice", b"voice"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -649,6 +649,8 @@ class Span(_message.Message):
     VALID_AT_PRECISION_FIELD_NUMBER: _builtins.int
     INVALID_AT_PRECISION_FIELD_NUMBER: _builtins.int
     START_ASSUMED_FIELD_NUMBER: _builtins.int
+    ENDED_BY_KIND_FIELD_NUMBER: _builtins.int
+    ENDED_BY_STATEMENT_FIELD_NUMBER: _builtins.int
     valid_at: _builtins.int
     """Start; absent when unknown."""
     invalid_at: _builtins.int
@@ -677,6 +679,10 @@ class Span(_message.Message):
     """How fine the end is."""
     start_assumed: _builtins.bool
     """True when no start was stated and the time it was said stands for it."""
+    ended_by_kind: Global___FactKind.ValueType
+    """What `ended_by` is: a claim of another statement, an end or a denial."""
+    ended_by_statement: _builtins.str
+    """The statement that `ended_by` is of."""
     def __init__(
         self,
         *,
@@ -694,10 +700,12 @@ class Span(_message.Message):
         valid_at_precision: Global___Precision.ValueType = ...,
         invalid_at_precision: Global___Precision.ValueType = ...,
         start_assumed: _builtins.bool = ...,
+        ended_by_kind: Global___FactKind.ValueType = ...,
+        ended_by_statement: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "_known_to", b"_known_to", "_known_to_at", b"_known_to_at", "_valid_at", b"_valid_at", "invalid_at", b"invalid_at", "known_to", b"known_to", "known_to_at", b"known_to_at", "valid_at", b"valid_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "_known_to", b"_known_to", "_known_to_at", b"_known_to_at", "_valid_at", b"_valid_at", "contested", b"contested", "ended_by", b"ended_by", "ended_by_episode", b"ended_by_episode", "invalid_at", b"invalid_at", "invalid_at_precision", b"invalid_at_precision", "known_from", b"known_from", "known_from_at", b"known_from_at", "known_to", b"known_to", "known_to_at", b"known_to_at", "start_assumed", b"start_assumed", "started_by", b"started_by", "started_by_episode", b"started_by_episode", "valid_at", b"valid_at", "valid_at_precision", b"valid_at_precision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "_known_to", b"_known_to", "_known_to_at", b"_known_to_at", "_valid_at", b"_valid_at", "contested", b"contested", "ended_by", b"ended_by", "ended_by_episode", b"ended_by_episode", "ended_by_kind", b"ended_by_kind", "ended_by_statement", b"ended_by_statement", "invalid_at", b"invalid_at", "invalid_at_precision", b"invalid_at_precision", "known_from", b"known_from", "known_from_at", b"known_from_at", "known_to", b"known_to", "known_to_at", b"known_to_at", "start_assumed", b"start_assumed", "started_by", b"started_by", "started_by_episode", b"started_by_episode", "valid_at", b"valid_at", "valid_at_precision", b"valid_at_precision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__invalid_at: _TypeAlias = _typing.Literal["invalid_at"]  # noqa: Y015
     _WhichOneofArgType__invalid_at: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at"]  # noqa: Y015
@@ -833,6 +841,7 @@ class Statement(_message.Message):
     EPISODE_IDS_FIELD_NUMBER: _builtins.int
     RECORDS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     fact: _builtins.str
@@ -843,6 +852,8 @@ class Statement(_message.Message):
     """The date of an event."""
     created_at: _builtins.int
     """When it was first known."""
+    confidence: _builtins.float
+    """0 to 1: what its claims' confidence comes to."""
     @_builtins.property
     def subject(self) -> Global___Entity:
         """Whom it is about."""
@@ -886,10 +897,11 @@ class Statement(_message.Message):
         episode_ids: _abc.Iterable[_builtins.str] | None = ...,
         records: _abc.Iterable[Global___Record] | None = ...,
         created_at: _builtins.int = ...,
+        confidence: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_event_at", b"_event_at", "entity", b"entity", "event_at", b"event_at", "literal", b"literal", "object", b"object", "predicate", b"predicate", "subject", b"subject"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_event_at", b"_event_at", "aspect", b"aspect", "created_at", b"created_at", "entity", b"entity", "episode_ids", b"episode_ids", "event_at", b"event_at", "fact", b"fact", "id", b"id", "literal", b"literal", "object", b"object", "predicate", b"predicate", "records", b"records", "spans", b"spans", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_event_at", b"_event_at", "aspect", b"aspect", "confidence", b"confidence", "created_at", b"created_at", "entity", b"entity", "episode_ids", b"episode_ids", "event_at", b"event_at", "fact", b"fact", "id", b"id", "literal", b"literal", "object", b"object", "predicate", b"predicate", "records", b"records", "spans", b"spans", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__event_at: _TypeAlias = _typing.Literal["event_at"]  # noqa: Y015
     _WhichOneofArgType__event_at: _TypeAlias = _typing.Literal["_event_at", b"_event_at"]  # noqa: Y015
@@ -966,6 +978,26 @@ class Episode(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ID_FIELD_NUMBER: _builtins.int
     JOB_ID_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
@@ -982,6 +1014,7 @@ class Episode(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     DELETED_AT_FIELD_NUMBER: _builtins.int
     PASSAGES_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     job_id: _builtins.str
@@ -1018,6 +1051,10 @@ class Episode(_message.Message):
     def passages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Passage]:
         """Its passages, none once deleted."""
 
+    @_builtins.property
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The tenant's own notes on it, empty once deleted."""
+
     def __init__(
         self,
         *,
@@ -1037,10 +1074,11 @@ class Episode(_message.Message):
         source: _builtins.str = ...,
         deleted_at: _builtins.int | None = ...,
         passages: _abc.Iterable[Global___Passage] | None = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_deleted_at", b"_deleted_at", "deleted_at", b"deleted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_deleted_at", b"_deleted_at", "created_at", b"created_at", "deleted_at", b"deleted_at", "document_id", b"document_id", "heading", b"heading", "id", b"id", "job_id", b"job_id", "kind", b"kind", "passages", b"passages", "position", b"position", "reference_time", b"reference_time", "session_id", b"session_id", "source", b"source", "text", b"text", "title", b"title", "tokens", b"tokens", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_deleted_at", b"_deleted_at", "created_at", b"created_at", "deleted_at", b"deleted_at", "document_id", b"document_id", "heading", b"heading", "id", b"id", "job_id", b"job_id", "kind", b"kind", "metadata", b"metadata", "passages", b"passages", "position", b"position", "reference_time", b"reference_time", "session_id", b"session_id", "source", b"source", "text", b"text", "title", b"title", "tokens", b"tokens", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__deleted_at: _TypeAlias = _typing.Literal["deleted_at"]  # noqa: Y015
     _WhichOneofArgType__deleted_at: _TypeAlias = _typing.Literal["_deleted_at", b"_deleted_at"]  # noqa: Y015
