@@ -1,0 +1,140 @@
+"""A PostgreSQL server of the tests' own: real, on loopback, in a folder that is removed when it stops."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+START_TIMEOUT_SECONDS = 60
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "100",
+    # A test's data outlives no crash of its server.
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "shared_buffers": "64MB",
+}
+
+
+class PostgresServer:
+    """One server process; many short-lived databases. `programs` holds `initdb` and `postgres`."""
+
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        self._folder = Path(tempfile.mkdtemp(prefix="palimpsest-postgres-"))
+        self._account = _account()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._made = 0
+        self.port = 0
+
+    def start(self) -> None:
+        """Makes the cluster and waits until the server answers. Raises RuntimeError with the server's log."""
+        if self._account:
+            os.chown(self._folder, self._account["user"], self._account["group"])
+        self._run_initdb()
+        self.port = _free_port()
+        with (self._folder / "log").open("wb") as log:
+            settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, "-p", str(self.port), *settings],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self._folder,
+                **self._account,
+            )
+        self._wait()
+
+    def stop(self) -> None:
+        """Ends the server, its sessions too, and removes its folder."""
+        if self._process:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self._process.send_signal(signal.SIGQUIT)
+                self._process.wait(timeout=30)
+            self._process = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def url(self, database: str) -> str:
+        return f"postgresql://palimpsest@127.0.0.1:{self.port}/{database}"
+
+    @contextlib.contextmanager
+    def database(self, template: str = "template0") -> Iterator[str]:
+        """The URL of a fresh database, dropped at the end with whoever is still connected to it."""
+        self._made += 1
+        name = f"test_{self._made}"
+        with self._administer() as connection:
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
+        try:
+            yield self.url(name)
+        finally:
+            with self._administer() as connection:
+                connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
+
+    def _administer(self) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(self.url("postgres"), autocommit=True, connect_timeout=10)
+
+    def _run_initdb(self) -> None:
+        options = ["--username=palimpsest", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        done = subprocess.run(
+            [self._programs / "initdb", "-D", self._data, *options],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self._folder,
+            **self._account,
+        )
+        if done.returncode:
+            raise RuntimeError(f"initdb failed:\n{done.stdout}{done.stderr}")
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        while True:
+            assert self._process is not None
+            try:
+                self._administer().close()
+            except psycopg.OperationalError as error:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    log = (self._folder / "log").read_text(errors="replace")
+                    self.stop()
+                    raise RuntimeError(f"PostgreSQL did not start:\n{log}") from error
+                time.sleep(0.05)
+            else:
+                return
+
+
+def _account() -> dict[str, Any]:
+    """Whom to run as: PostgreSQL refuses root. Empty where the tests run as somebody else already."""
+    if os.geteuid() != 0:
+        return {}
+    for name in ("postgres", "nobody"):
+        with contextlib.suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+    raise RuntimeError("running as root, and no account `postgres` or `nobody` to run PostgreSQL as")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
