@@ -70,7 +70,7 @@ class Episode:
     """One ingested chunk: what evidence is counted by.
 
     `reference_time` is when it was said, `created_at` the clock's time of saving. `heading` is the path of
-    headings above a document's chunk, `metadata` the tenant's own notes. Once the episode is deleted, `text` and
+    headings above a document's chunk, `metadata` the tenant's own notes. Of a deleted episode `text` and
     `metadata` are empty.
     """
 

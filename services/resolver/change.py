@@ -15,6 +15,17 @@ from services.stores.graph.port import Alias, Commit, Revocation
 from services.stores.memory.port import Decision
 
 
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """How many records of each kind a revision revoked."""
+
+    claims: int = 0
+    ends: int = 0
+    denials: int = 0
+    verdicts: int = 0
+    voice: int = 0
+
+
 @dataclass
 class Draft:
     """What a command wants to record at a revision, before the spans that follow are derived.
@@ -36,6 +47,7 @@ class Draft:
     voice_ends: dict[RecordId, VoiceEnd] = field(default_factory=dict)
     voice_revoked: set[RecordId] = field(default_factory=set)
     voice_unsupported: set[VoiceId] = field(default_factory=set)
+    revoked: Revoked = Revoked()
     decisions: list[Decision] = field(default_factory=list)
 
     @property
@@ -54,14 +66,11 @@ class Draft:
 
     def touched(self) -> set[StatementId]:
         """Statements whose spans may change."""
-        records = [
-            *self.claims.values(),
-            *self.ends.values(),
-            *self.denials.values(),
-            *self.revocations.values(),
-        ]
-        pairs = [side for verdict in self.verdicts.values() for side in (verdict.left, verdict.right)]
-        return {record.statement for record in records} | set(pairs)
+        touched = {claim.statement for claim in self.claims.values()}
+        touched |= {end.statement for end in self.ends.values()}
+        touched |= {denial.statement for denial in self.denials.values()}
+        touched |= {revocation.statement for revocation in self.revocations.values()}
+        return touched | {side for pair in self.verdicts.values() for side in (pair.left, pair.right)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,7 @@ class Outcome:
     voice_added: tuple[VoiceId, ...] = ()
     voice_ended: tuple[VoiceId, ...] = ()
     records: int = 0
-    revoked: int = 0
+    revoked: Revoked = Revoked()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,19 @@ predicates. What a draft adds is laid over what the store has.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from services.domain.ids import EntityId, StatementId
+from services.domain.ids import EntityId, RecordId, StatementId
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.scope import Scope
 from services.resolver.change import Draft
 from services.stores.graph.port import GraphStore, Records
 
 
-class _Revocable(Protocol):
+class _Identified(Protocol):
     @property
-    def id(self) -> object: ...
+    def id(self) -> str: ...
 
 
-T = TypeVar("T", bound=_Revocable)
+T = TypeVar("T", bound=_Identified)
 
 
 class Closure:
@@ -51,9 +51,7 @@ class Closure:
     async def _tied(self, records: Records) -> set[StatementId]:
         await self._learn({statement.predicate for statement in records.statements})
         tied: set[StatementId] = set()
-        for subject, predicate in {
-            (statement.subject, statement.predicate) for statement in records.statements
-        }:
+        for subject, predicate in {(one.subject, one.predicate) for one in records.statements}:
             if self._cardinality[predicate] is Cardinality.SINGLE:
                 tied.update(await self._graph.slot(self._scope, subject, predicate))
                 tied.update(
@@ -90,7 +88,7 @@ def _merged(one: Records, other: Records) -> Records:
 
 
 def _unique(one: Sequence[T], other: Sequence[T]) -> tuple[T, ...]:
-    by_id: dict[object, T] = {item.id: item for item in (*one, *other)}
+    by_id: dict[str, T] = {item.id: item for item in (*one, *other)}
     return tuple(by_id.values())
 
 
@@ -110,7 +108,10 @@ def _joined(stored: Records, draft: Draft, ids: Iterable[StatementId]) -> Record
     )
 
 
-class _Said(_Revocable, Protocol):
+class _Said(Protocol):
+    @property
+    def id(self) -> RecordId: ...
+
     @property
     def statement(self) -> StatementId: ...
 
@@ -119,7 +120,7 @@ S = TypeVar("S", bound=_Said)
 
 
 def _of(
-    stored: Sequence[S], added: Mapping[object, S], draft: Draft, wanted: set[StatementId]
+    stored: Sequence[S], added: Mapping[RecordId, S], draft: Draft, wanted: set[StatementId]
 ) -> tuple[S, ...]:
     # What the store has comes last, so that a record said twice keeps its first revision.
     kept = [record for record in stored if record.id not in draft.revocations]

@@ -24,8 +24,8 @@ class Index:
         """Upserts rows; a row that exists keeps its vector and gets the wider hull. Raises EngineError."""
         await self._statements(scope, change)
         entities = [e for e in change.commit.entities if e.type is not EntityType.PREDICATE]
-        await self._rows(scope, Collection.ENTITIES, [(e.id, e.name, {}) for e in entities])
-        await self._rows(scope, Collection.VOICE, [(v.id, v.text, {"aspect": v.kind}) for v in change.voice])
+        await self._rows(scope, Collection.ENTITIES, [(e.id, e.name, "") for e in entities])
+        await self._rows(scope, Collection.VOICE, [(v.id, v.text, v.kind) for v in change.voice])
 
     async def remove(self, scope: Scope, change: Change, orphans: Sequence[str]) -> None:
         """Deletes the rows of what lost all support."""
@@ -60,13 +60,14 @@ class Index:
             await self._vectors.upsert(scope, Collection.STATEMENTS, rows)
 
     async def _rows(
-        self, scope: Scope, collection: Collection, items: Sequence[tuple[str, str, Mapping[str, str]]]
+        self, scope: Scope, collection: Collection, items: Sequence[tuple[str, str, str]]
     ) -> None:
         if not items:
             return
         vectors = await self._embed([text for _, text, _ in items])
         rows = [
-            VectorRow(id, vector, **columns) for (id, _, columns), vector in zip(items, vectors, strict=True)
+            VectorRow(made, vector, aspect=aspect)
+            for (made, _, aspect), vector in zip(items, vectors, strict=True)
         ]
         await self._vectors.upsert(scope, collection, rows)
 

@@ -1,6 +1,6 @@
 """Naming: which entity, predicate or statement a mention means. Equal keys of compatible types are one.
 
-Finer resolution (aliases by similarity, acronyms, merges) builds on this: it adds candidates, never moves ids.
+Finer resolution (similar names, acronyms, merges) builds on this: it adds candidates, never moves ids.
 """
 
 from collections.abc import Sequence

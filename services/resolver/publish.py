@@ -94,7 +94,7 @@ class Publisher:
         if pending is not None:
             await self._complete(scope, pending)
         entry = await self._stores.revisions.entry(scope, commit_id)
-        return entry and Published(entry.revision, outcome_from_json(entry.summary))
+        return None if entry is None else Published(entry.revision, outcome_from_json(entry.summary))
 
     async def _complete(self, scope: Scope, entry: RevisionEntry) -> None:
         change = change_from_json(entry.payload)
@@ -163,11 +163,9 @@ def _payload(change: Change) -> bytes:
 def _unsupported(records: Records, draft: Draft) -> tuple[StatementId, ...]:
     if not draft.revocations:
         return ()
-    supported = {
-        record.statement
-        for record in (*records.claims, *records.ends, *records.denials)
-        if record.revoked_at is None
-    }
+    supported = {claim.statement for claim in records.claims if claim.revoked_at is None}
+    supported |= {end.statement for end in records.ends if end.revoked_at is None}
+    supported |= {denial.statement for denial in records.denials if denial.revoked_at is None}
     touched = {revocation.statement for revocation in draft.revocations.values()}
     return tuple(sorted(touched - supported))
 
@@ -200,5 +198,5 @@ def _outcome(draft: Draft, spans: BeliefChanges, believed: Sequence[Span]) -> Ou
         voice_added=tuple(sorted(draft.voice)),
         voice_ended=tuple(sorted({end.voice for end in draft.voice_ends.values()})),
         records=len(draft.claims) + len(draft.ends) + len(draft.denials),
-        revoked=len(draft.revocations) + len(draft.voice_revoked),
+        revoked=draft.revoked,
     )

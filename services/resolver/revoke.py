@@ -1,12 +1,12 @@
 """Revoke: what goes when an episode is deleted, and what ends when a document no longer says it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from services.domain.ids import EpisodeId, PassageId, RecordId, Revision, StatementId, VoiceId, derive_id
 from services.domain.instants import Instant, Precision
 from services.domain.records import Claim, Denial, End, EndReason, Source
 from services.domain.scope import Scope
-from services.resolver.change import Draft
+from services.resolver.change import Draft, Revoked
 from services.stores.graph.port import GraphStore, Revocation
 from services.stores.memory.port import Decision, TextStore, VoiceStore
 
@@ -14,10 +14,13 @@ from services.stores.memory.port import Decision, TextStore, VoiceStore
 class Revocations:
     """Drafts revocations and ends of unsupported statements."""
 
-    def __init__(self, graph: GraphStore, voice: VoiceStore, text: TextStore) -> None:
+    def __init__(
+        self, graph: GraphStore, voice: VoiceStore, text: TextStore, now: Callable[[], Instant]
+    ) -> None:
         self._graph = graph
         self._voice = voice
         self._text = text
+        self._now = now
 
     async def draft(
         self, scope: Scope, episode: EpisodeId, revision: Revision, actor: str, why: str
@@ -25,19 +28,21 @@ class Revocations:
         """Revokes every record that cites the episode; what it had struck out holds again by derivation."""
         draft = Draft(revision)
         records = await self._graph.of_episode(scope, episode)
-        cited: list[Claim | End | Denial] = [*records.claims, *records.ends, *records.denials]
+        claims = [claim for claim in records.claims if claim.revoked_at is None]
+        ends = [end for end in records.ends if end.revoked_at is None]
+        denials = [denial for denial in records.denials if denial.revoked_at is None]
+        verdicts = [verdict for verdict in records.verdicts if verdict.revoked_at is None]
+        cited: list[Claim | End | Denial] = [*claims, *ends, *denials]
         for record in cited:
-            if record.revoked_at is None:
-                draft.revocations[record.id] = Revocation(record.id, record.statement)
-        for verdict in records.verdicts:
-            if verdict.revoked_at is None:
-                draft.revocations[verdict.id] = Revocation(verdict.id, verdict.left)
+            draft.revocations[record.id] = Revocation(record.id, record.statement)
+        for verdict in verdicts:
+            draft.revocations[verdict.id] = Revocation(verdict.id, verdict.left)
         await self._revoke_voice(scope, episode, draft)
+        draft.revoked = Revoked(len(claims), len(ends), len(denials), len(verdicts), len(draft.voice_revoked))
         if not draft.empty:
             made = derive_id(scope, "decision", "delete_episode", episode, revision)
-            draft.decisions.append(
-                Decision(made, revision, Instant(0), "delete_episode", episode, actor, why)
-            )
+            decision = Decision(made, revision, self._now(), "delete_episode", episode, actor, why)
+            draft.decisions.append(decision)
         return draft
 
     async def unsupported(

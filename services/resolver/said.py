@@ -1,4 +1,4 @@
-"""Said: what a source says of one triple, dated; from an engine's facts or from assertions, drafted as records."""
+"""Said: what a source says of one triple, dated: an engine's fact or an assertion, drafted as a record."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from services.stores.paging import Page
 from services.wire.fields import fact_kind, graph_aspect, maybe, mention_in, precision_in, target_in
 
 _SAME_THING = 90
-"""RapidFuzz token-set ratio from which an end's loose object ("the Honda") means the open one ("Honda Civic")."""
+"""RapidFuzz token-set ratio from which a loose object ("the Honda") means the open one ("Honda Civic")."""
 _OPEN_OBJECTS = 100
 """How many open objects of a slot are compared with an end's loose one."""
 
@@ -94,7 +94,7 @@ def said_of_assertion(message: pb.Assertion) -> Said:
 
 
 class Drafter:
-    """Turns what was said into statements and records of one draft. Idempotent: ids follow from what was said."""
+    """Turns what was said into statements and records of one draft. Ids follow from what was said."""
 
     def __init__(self, graph: GraphStore, scope: Scope, naming: Naming, draft: Draft) -> None:
         self._graph = graph
@@ -129,7 +129,7 @@ class Drafter:
         return statement
 
     async def _target(self, said: Said, subject: Entity, predicate: Entity) -> EntityId | Literal:
-        """The object; what an end or a denial names loosely is the one open object that fits, if it is one."""
+        """The object; what an end or a denial names loosely is the only open object that fits it."""
         if said.kind is FactKind.CLAIM or isinstance(said.object, Literal):
             return self._naming.target(said.object)
         exact = self._naming.find(said.object)

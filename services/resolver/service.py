@@ -1,7 +1,7 @@
 """The resolver service: stages facts, resolves them into revisions, takes assertions, revokes episodes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
@@ -54,7 +54,7 @@ class Resolver:
         self._publisher = Publisher(parts.stores, index, parts.vocabulary, parts.now)
         self._verdicts = Verdicts(self._graph, parts.vectors, parts.embedder, parts.engine, parts.vocabulary)
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine)
-        self._revocations = Revocations(self._graph, parts.stores.voice, parts.text)
+        self._revocations = Revocations(self._graph, parts.stores.voice, parts.text, parts.now)
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""
@@ -112,9 +112,14 @@ class Resolver:
             return await self._revocations.draft(scope, episode.id, revision, request.actor, request.why)
 
         published = await self._publisher.publish(scope, f"revoke:{request.commit_id}", build)
+        revoked = published.outcome.revoked
         return pb.RevokeResponse(
             revision=published.revision,
-            revoked=published.outcome.revoked,
+            revoked=sum(astuple(revoked)),
+            claims=revoked.claims,
+            ends=revoked.ends,
+            denials=revoked.denials,
+            voice=revoked.voice,
             outcome=_outcome(published.outcome),
         )
 
@@ -184,7 +189,7 @@ def _said(
 def _spoken(message: values.VoiceFact, episode: Episode, passages: dict[PassageId, Passage]) -> Spoken:
     passage = passages.get(PassageId(message.passage_id))
     attested_at = episode.reference_time if passage is None else _attested(passage, episode)
-    return Spoken(voice_in(message), passage and passage.id, attested_at)
+    return Spoken(voice_in(message), None if passage is None else passage.id, attested_at)
 
 
 def _attested(passage: Passage, episode: Episode) -> Instant:
