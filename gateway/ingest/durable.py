@@ -1,0 +1,100 @@
+"""The durable engine: workflows whose finished steps survive a crash. The one module that knows DBOS.
+
+A workflow is a coroutine over a `Run`; every effect and every read of the outside happens in a step, so that
+a replay takes the same path. Steps run at least once: their effects must be idempotent. What goes into and
+comes out of a step is small JSON of ids and numbers, never text of users.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from dbos import DBOS, DBOSConfig, SetWorkflowID
+
+JSON = dict[str, Any]
+"""What crosses a step's border: plain JSON values."""
+
+Step = Callable[[], Coroutine[Any, Any, JSON]]
+Workflow = Callable[["Run", str], Awaitable[None]]
+
+QUEUE = "ingest"
+
+
+@dataclass(frozen=True, slots=True)
+class DurableSettings:
+    """`executor_id` is unique and stable: an executor resumes only its own unfinished work when it starts."""
+
+    database_url: str
+    """`sqlite:////path` or `postgresql://…`: the engine's own tables."""
+    executor_id: str
+    concurrency: int = 16
+    """Workflows that this process runs at once; the others wait in the database."""
+    polling_seconds: float = 0.05
+    drain_seconds: int = 10
+    """How long `close` waits for running workflows; what remains is resumed at the next start."""
+
+
+class Run:
+    """One run of a workflow: the only way to do anything from inside one."""
+
+    async def step(self, name: str, work: Step) -> JSON:
+        """Does `work` unless an earlier run of this workflow finished it; answers its result.
+
+        `name` carries the version of the step. Order of calls must not depend on anything but step results.
+        """
+        return await DBOS.run_step_async({"name": name}, work)
+
+
+class DurableEngine:
+    """Runs registered workflows of this process. One engine a process: the library keeps global state."""
+
+    def __init__(self, settings: DurableSettings) -> None:
+        self._settings = settings
+        self._registered: dict[str, Callable[[str], Coroutine[Any, Any, None]]] = {}
+        self._launched = False
+        DBOS.destroy(destroy_registry=True)
+        DBOS(config=self._config())
+
+    def register(self, name: str, workflow: Workflow) -> None:
+        """Names a workflow. `name` must stay the same over releases; call before `launch`."""
+        assert not self._launched, "workflows are registered before the engine is launched"
+
+        async def run(argument: str) -> None:
+            await workflow(Run(), argument)
+
+        self._registered[name] = DBOS.workflow(name=name)(run)
+
+    async def launch(self) -> None:
+        """Opens the database and resumes what this executor left unfinished. Workflows run on this loop."""
+        DBOS.launch()
+        self._launched = True
+        await DBOS.register_queue_async(
+            QUEUE,
+            worker_concurrency=self._settings.concurrency,
+            polling_interval_sec=self._settings.polling_seconds,
+        )
+
+    async def start(self, name: str, workflow_id: str, argument: str) -> None:
+        """Enqueues a workflow; the same id again changes nothing."""
+        with SetWorkflowID(workflow_id):
+            await DBOS.enqueue_workflow_async(QUEUE, self._registered[name], argument)
+
+    async def close(self) -> None:
+        """Waits for running workflows, then stops. What is unfinished stays in the database."""
+        if self._launched:
+            await asyncio.to_thread(
+                DBOS.destroy, workflow_completion_timeout_sec=self._settings.drain_seconds
+            )
+            self._launched = False
+
+    def _config(self) -> DBOSConfig:
+        return DBOSConfig(
+            name="palimpsest",
+            system_database_url=self._settings.database_url,
+            executor_id=self._settings.executor_id,
+            application_version="ingest-1",
+            enable_otlp=False,
+            log_level="WARNING",
+            notification_listener_polling_interval_sec=self._settings.polling_seconds,
+        )
