@@ -7,6 +7,7 @@ EngineError
 ├── ModelUnavailable       time-out, dropped connection, 5xx, breaker open; safe to retry later
 ├── ModelRateLimited       429 after waiting as told; safe to retry after `retry_after_seconds`
 ├── ModelOutputInvalid     still not the asked shape after one repair
+│   └── ModelOutputCut     because it was cut off at the output limit
 ├── ModelRefused           the model declined
 └── ModelMisconfigured     unknown model, bad key, wrong dimension; repeating can't help
 """
@@ -50,6 +51,10 @@ class ModelRateLimited(EngineError):
 
 class ModelOutputInvalid(EngineError):
     """The answer is not of the asked shape, after one repair."""
+
+
+class ModelOutputCut(ModelOutputInvalid):
+    """The answer was cut off at the output limit, after one repair."""
 
 
 class ModelRefused(EngineError):

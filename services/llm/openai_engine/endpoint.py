@@ -1,0 +1,159 @@
+"""An OpenAI-compatible endpoint: one call with its limits, retries and typed errors.
+
+The client's own retries are off: what is tried again, and when, is decided here alone.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import openai
+import stamina
+from openai.types import CreateEmbeddingResponse
+from openai.types.chat import ChatCompletion
+
+from services.domain.scope import TenantId
+from services.llm import tokens
+from services.llm.openai_engine import errors
+from services.llm.openai_engine.breaker import BreakerOpen, CircuitBreaker
+from services.llm.openai_engine.limits import Pace, Slots
+from services.llm.port import ModelOutputInvalid, ModelRateLimited, ModelRefused, ModelUnavailable
+from services.llm.settings import EndpointSettings
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a task has cost so far: HTTP calls, retries included, and the provider's tokens."""
+
+    calls: int = field(default=0)
+    tokens_in: int = field(default=0)
+    tokens_out: int = field(default=0)
+    tokens_cached: int = field(default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model wrote: its text or the arguments of its tool call. `cut`: it hit the output limit."""
+
+    text: str
+    cut: bool
+
+
+class Endpoint:
+    """One endpoint. Belongs to the event loop that first uses it; close it there."""
+
+    def __init__(self, settings: EndpointSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        self.settings = settings
+        self._client = openai.AsyncOpenAI(
+            base_url=settings.base_url,
+            # The client insists on a key; a local server ignores it.
+            api_key=settings.api_key.get_secret_value() or "none",
+            max_retries=0,
+            timeout=openai.Timeout(settings.call_timeout_seconds, connect=settings.connect_timeout_seconds),
+        )
+        # Read by the client from the environment, which is the composition root's alone.
+        self._client.organization = self._client.project = None
+        self._breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_open_seconds, clock)
+        self._slots = Slots(settings.max_concurrency, settings.max_concurrency_per_tenant)
+        self._pace = Pace(clock)
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    async def chat(self, tenant: TenantId | None, request: dict[str, Any], meter: Meter) -> Reply:
+        """One chat completion. Raises EngineError; RequestRefused when the endpoint takes no such request."""
+
+        async def send() -> ChatCompletion:
+            meter.calls += 1
+            completion: ChatCompletion = await self._client.chat.completions.create(**request)
+            return completion
+
+        completion = await self._retried(tenant, send, _has_choice)
+        _count(completion, request, meter)
+        choice = completion.choices[0]
+        if choice.message.refusal or choice.finish_reason == "content_filter":
+            raise ModelRefused("the model declined to answer")
+        calls = choice.message.tool_calls or []
+        texts = [call.function.arguments for call in calls if call.type == "function"]
+        return Reply(texts[0] if texts else choice.message.content or "", choice.finish_reason == "length")
+
+    async def embed(self, model: str, texts: Sequence[str], dimension: int | None) -> list[list[float]]:
+        """One vector for each text, in their order. Raises EngineError."""
+
+        async def send() -> CreateEmbeddingResponse:
+            shortened = openai.omit if dimension is None else dimension
+            return await self._client.embeddings.create(
+                model=model, input=list(texts), encoding_format="float", dimensions=shortened
+            )
+
+        response = await self._retried(None, send, lambda answer: bool(getattr(answer, "data", None)))
+        vectors = {item.index: item.embedding for item in response.data}
+        if sorted(vectors) != list(range(len(texts))):
+            raise ModelOutputInvalid(f"asked {len(texts)} vectors, got {len(response.data)}")
+        return [vectors[index] for index in range(len(texts))]
+
+    async def _retried(
+        self, tenant: TenantId | None, send: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]
+    ) -> T:
+        settings = self.settings
+        async for attempt in stamina.retry_context(
+            on=self._backoff,
+            attempts=settings.max_attempts,
+            timeout=None,
+            wait_initial=settings.retry_initial_wait_seconds,
+            wait_max=settings.retry_max_wait_seconds,
+            wait_jitter=settings.retry_initial_wait_seconds,
+        ):
+            with attempt:
+                return await self._once(tenant, send, is_whole)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _once(
+        self, tenant: TenantId | None, send: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]
+    ) -> T:
+        async with self._slots.held(tenant):
+            await self._pace.wait()
+            with self._breaker.guard():
+                try:
+                    async with asyncio.timeout(self.settings.call_timeout_seconds):
+                        answer = await send()
+                except TimeoutError as late:
+                    raise ModelUnavailable("the model endpoint took too long") from late
+                except openai.OpenAIError as error:
+                    raise errors.translate(error, self.settings.retry_max_wait_seconds) from error
+                if not is_whole(answer):
+                    # Some gateways answer 200 with an error inside, or with a page of theirs.
+                    raise ModelUnavailable("the model endpoint answered without a result")
+                return answer
+
+    def _backoff(self, error: Exception) -> bool | float:
+        """Whether to try again; a number of seconds when the endpoint named one."""
+        if isinstance(error, ModelRateLimited):
+            if error.retry_after_seconds > self.settings.max_retry_after_seconds:
+                return False
+            self._pace.hold(error.retry_after_seconds)
+            return error.retry_after_seconds
+        return isinstance(error, ModelUnavailable) and not isinstance(error, BreakerOpen)
+
+
+def _has_choice(completion: ChatCompletion) -> bool:
+    # The client does not validate what it parses: any of these may be absent.
+    choices: list[object] = getattr(completion, "choices", None) or []
+    return len(choices) > 0 and getattr(choices[0], "message", None) is not None
+
+
+def _count(completion: ChatCompletion, request: dict[str, Any], meter: Meter) -> None:
+    usage = completion.usage
+    if usage is None:
+        # A server that doesn't say: counted by us, so that a receipt never claims a free call.
+        meter.tokens_in += sum(tokens.count(str(message["content"])) for message in request["messages"])
+        meter.tokens_out += tokens.count(completion.choices[0].message.content or "")
+        return
+    meter.tokens_in += usage.prompt_tokens or 0
+    meter.tokens_out += usage.completion_tokens or 0
+    details = usage.prompt_tokens_details
+    meter.tokens_cached += (details.cached_tokens or 0) if details else 0
