@@ -1,0 +1,107 @@
+"""Predicates: one spelling for each, its aliases and inverse, and whether it takes one object at a time."""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NOT_WORD = re.compile(r"[\W_]+")
+
+
+class Cardinality(StrEnum):
+    """How many objects a subject can have at one time. SINGLE: the statements of a slot compete."""
+
+    SINGLE = "single"
+    MULTI = "multi"
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a tenant says of a predicate. `inverse` is the canonical form read from object to subject."""
+
+    name: str
+    cardinality: Cardinality = Cardinality.MULTI
+    aliases: tuple[str, ...] = ()
+    inverse: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Canonical forms by alias, cardinalities and inverses, all in the spelling of `spelling`."""
+
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    cardinalities: Mapping[str, Cardinality] = field(default_factory=dict)
+    inverses: Mapping[str, str] = field(default_factory=dict)
+
+    def canonical(self, name: str) -> str:
+        """The canonical form of any spelling or alias of a predicate. Raises ValueError for no word at all."""
+        spelt = spelling(name)
+        return self.aliases.get(spelt, spelt)
+
+    def cardinality(self, name: str) -> Cardinality:
+        """Of a predicate in any spelling; an unknown one is MULTI."""
+        return self.cardinalities.get(self.canonical(name), Cardinality.MULTI)
+
+    def inverse(self, name: str) -> str | None:
+        """The canonical form that says the same from object to subject (itself when symmetric), if known."""
+        return self.inverses.get(self.canonical(name))
+
+    def declaring(self, declarations: Iterable[Declaration]) -> "Vocabulary":
+        """This vocabulary with declarations on top; a later one wins over an earlier one and over defaults.
+
+        A declared name is canonical even where it was an alias before.
+        """
+        aliases, cardinalities = dict(self.aliases), dict(self.cardinalities)
+        inverses = dict(self.inverses)
+        for declared in declarations:
+            name = spelling(declared.name)
+            aliases.pop(name, None)
+            cardinalities[name] = declared.cardinality
+            for alias in map(spelling, declared.aliases):
+                if alias != name:
+                    aliases[alias] = name
+            if declared.inverse is not None:
+                inverse = spelling(declared.inverse)
+                inverses[name], inverses[inverse] = inverse, name
+        return Vocabulary(_flat(aliases), cardinalities, inverses)
+
+
+def spelling(name: str) -> str:
+    """A predicate's name in snake_case: "Works at", "works-at" and "worksAt" are works_at; CJK stays as it is.
+
+    Raises ValueError when nothing of a word is left.
+    """
+    words = _CAMEL.sub("_", unicodedata.normalize("NFKC", name))
+    spelt = _NOT_WORD.sub("_", unicodedata.normalize("NFKC", words.casefold())).strip("_")
+    if not spelt:
+        raise ValueError("a predicate needs a word")
+    return spelt
+
+
+@cache
+def default_vocabulary() -> Vocabulary:
+    """The vocabulary that ships with the product (services/domain/predicates.toml)."""
+    text = (files("services.domain") / "predicates.toml").read_text(encoding="utf-8")
+    data = tomllib.loads(text)
+    aliases = {alias: name for name, others in data["aliases"].items() for alias in others}
+    inverses: dict[str, str] = {}
+    for one, other in data["inverses"]:
+        inverses[one], inverses[other] = other, one
+    return Vocabulary(aliases, dict.fromkeys(data["single"], Cardinality.SINGLE), inverses)
+
+
+def _flat(aliases: Mapping[str, str]) -> dict[str, str]:
+    """Aliases of what has itself become an alias point at the last form; a circle is left where it is cut."""
+    flat: dict[str, str] = {}
+    for alias in aliases:
+        seen, name = {alias}, aliases[alias]
+        while name in aliases and name not in seen:
+            seen.add(name)
+            name = aliases[name]
+        flat[alias] = name
+    return {alias: name for alias, name in flat.items() if alias != name}
