@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from services.domain.graph import (
     Entity,
@@ -211,7 +212,7 @@ def together(commits: Iterable[Commit]) -> Commit:
     first, *rest = commits
     assert all(commit.revision == first.revision for commit in rest), "commits of several revisions"
     parts = [field.name for field in fields(Commit) if field.name != "revision"]
-    joined = {
+    joined: dict[str, Any] = {
         part: tuple(dict.fromkeys(item for commit in (first, *rest) for item in getattr(commit, part)))
         for part in parts
     }

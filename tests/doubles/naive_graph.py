@@ -1,0 +1,356 @@
+"""NaiveGraph: the graph port in memory, as plainly as can be. The model that real stores are held to."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from services.domain.graph import Entity, EntityType, Literal, Span, Statement
+from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, SpanId, StatementId
+from services.domain.instants import BEGINNING, FOREVER, Interval
+from services.domain.records import Claim, Denial, End, Verdict
+from services.domain.scope import Scope
+from services.stores.errors import UnstorableText
+from services.stores.graph.port import (
+    Alias,
+    AsOf,
+    Commit,
+    Counts,
+    Records,
+    StatementFilter,
+    StatementView,
+    Step,
+)
+from services.stores.paging import Listed, Page
+from services.stores.sql.rows import is_storable
+
+R = TypeVar("R", Claim, End, Denial, Verdict)
+Said = TypeVar("Said", Claim, End, Denial)
+AliasKey = tuple[str, EntityType, EntityId]
+
+
+@dataclass(slots=True)
+class _Graph:
+    entities: dict[EntityId, Entity] = field(default_factory=dict)
+    aliases: dict[AliasKey, tuple[Alias, Revision]] = field(default_factory=dict)
+    statements: dict[StatementId, Statement] = field(default_factory=dict)
+    claims: dict[RecordId, Claim] = field(default_factory=dict)
+    ends: dict[RecordId, End] = field(default_factory=dict)
+    denials: dict[RecordId, Denial] = field(default_factory=dict)
+    verdicts: dict[RecordId, Verdict] = field(default_factory=dict)
+    revoked: dict[RecordId, Revision] = field(default_factory=dict)
+    spans: dict[SpanId, Span] = field(default_factory=dict)
+    forgotten: set[str] = field(default_factory=set)
+
+
+class NaiveGraph:
+    """GraphStore over dictionaries; every read looks at everything."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[Scope, _Graph] = defaultdict(_Graph)
+
+    async def apply(self, scope: Scope, commit: Commit) -> None:
+        if not all(is_storable(text) for text in _texts(commit)):
+            raise UnstorableText("NUL or a lone surrogate")
+        graph = self._graphs[scope]
+        _add_nodes(graph, commit)
+        for alias in commit.aliases:
+            graph.aliases.setdefault((alias.key, alias.type, alias.entity), (alias, commit.revision))
+        _add(graph.claims, commit.claims, graph)
+        _add(graph.ends, commit.ends, graph)
+        _add(graph.denials, commit.denials, graph)
+        _add(graph.verdicts, commit.verdicts, graph)
+        for revocation in commit.revocations:
+            graph.revoked.setdefault(revocation.record, commit.revision)
+        for span in commit.opened:
+            graph.spans.setdefault(span.id, span)
+        for closed in commit.closed:
+            span = graph.spans[closed.span]
+            if span.known_to is None:
+                graph.spans[closed.span] = replace(span, known_to=commit.revision)
+
+    async def find_entities(
+        self, scope: Scope, keys: Sequence[str], known_at: Revision
+    ) -> Mapping[str, Sequence[Entity]]:
+        graph = self._graphs[scope]
+        found: dict[str, set[Entity]] = defaultdict(set)
+        for alias, recorded_at in graph.aliases.values():
+            entity = graph.entities[alias.entity]
+            if alias.key in keys and recorded_at <= known_at and entity.created_at <= known_at:
+                found[alias.key].add(entity)
+        return {key: sorted(nodes, key=_age) for key, nodes in found.items()}
+
+    async def entities(self, scope: Scope, ids: Sequence[EntityId]) -> Sequence[Entity]:
+        known = self._graphs[scope].entities
+        return [known[id] for id in dict.fromkeys(ids) if id in known]
+
+    async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
+        found = self._graphs[scope].aliases.values()
+        return [alias for alias, recorded_at in found if recorded_at <= known_at]
+
+    async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:
+        known = self._graphs[scope].statements
+        asked = [known[id] for id in dict.fromkeys(ids) if id in known]
+        return [
+            self._view(scope, statement, at) for statement in asked if statement.created_at <= at.known_at
+        ]
+
+    async def records(self, scope: Scope, ids: Sequence[StatementId]) -> Records:
+        graph, asked = self._graphs[scope], set(ids)
+        verdicts = self._records(scope, graph.verdicts)
+        return Records(
+            statements=sorted((s for s in graph.statements.values() if s.id in asked), key=_age),
+            claims=[c for c in self._records(scope, graph.claims) if c.statement in asked],
+            ends=[e for e in self._records(scope, graph.ends) if e.statement in asked],
+            denials=[d for d in self._records(scope, graph.denials) if d.statement in asked],
+            verdicts=[v for v in verdicts if v.left in asked or v.right in asked],
+            spans=sorted(
+                (s for s in graph.spans.values() if s.statement in asked),
+                key=lambda s: (s.known_from, _held(s)[0], s.id),
+            ),
+        )
+
+    async def slot(self, scope: Scope, subject: EntityId, predicate: EntityId) -> Sequence[StatementId]:
+        return [s.id for s in self._ordered(scope) if (s.subject, s.predicate) == (subject, predicate)]
+
+    async def by_object(self, scope: Scope, subject: EntityId, target: EntityId) -> Sequence[StatementId]:
+        return [s.id for s in self._ordered(scope) if (s.subject, s.object) == (subject, target)]
+
+    async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
+        graph = self._graphs[scope]
+        return Records(
+            statements=(),
+            claims=[c for c in self._records(scope, graph.claims) if c.source.episode == episode],
+            ends=[e for e in self._records(scope, graph.ends) if e.source.episode == episode],
+            denials=[d for d in self._records(scope, graph.denials) if d.source.episode == episode],
+            verdicts=[v for v in self._records(scope, graph.verdicts) if v.episode == episode],
+            spans=(),
+        )
+
+    async def list_statements(
+        self, scope: Scope, where: StatementFilter, at: AsOf, page: Page
+    ) -> Listed[StatementView]:
+        all_views = [self._view(scope, s, at) for s in self._ordered(scope) if s.created_at <= at.known_at]
+        found = [view for view in all_views if view.spans and self._matches(scope, view, where, at)]
+        ids = [view.statement.id for view in found]
+        begin = ids.index(StatementId(page.after)) + 1 if page.after else 0
+        items = found[begin : begin + page.size]
+        return Listed(items, items[-1].statement.id if begin + page.size < len(found) else "")
+
+    async def walk(
+        self, scope: Scope, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int
+    ) -> Sequence[Step]:
+        steps: list[Step] = []
+        visited = frontier = set(seeds)
+        for hop in range(1, max_hops + 1):
+            met = {step.view.statement.id for step in steps}
+            level = [
+                view
+                for view in (self._view(scope, s, at) for s in reversed(self._ordered(scope)))
+                if view.spans and view.statement.created_at <= at.known_at
+                if view.statement.id not in met and {node.id for node in _ends(view)} & frontier
+            ][:per_level]
+            for view in level:
+                via = next(node.id for node in _ends(view) if node.id in frontier)
+                steps.append(Step(view, hop, via))
+            nodes = [node for view in level for node in _ends(view)]
+            frontier = {node.id for node in nodes if node.type is not EntityType.PREDICATE} - visited
+            visited = visited | frontier
+        return steps
+
+    async def scan(self, scope: Scope, page: Page) -> Listed[StatementId]:
+        ids = [statement.id for statement in self._ordered(scope)]
+        begin = ids.index(StatementId(page.after)) + 1 if page.after else 0
+        items = ids[begin : begin + page.size]
+        return Listed(items, items[-1] if begin + page.size < len(ids) else "")
+
+    async def counts(self, scope: Scope, known_at: Revision) -> Counts:
+        graph, at = self._graphs[scope], AsOf(known_at)
+        nodes = [e for e in graph.entities.values() if e.created_at <= known_at]
+        return Counts(
+            entities=sum(node.type is not EntityType.PREDICATE for node in nodes),
+            statements=sum(bool(self._spans(scope, id, at)) for id in graph.statements),
+            claims=sum(_counts(claim, known_at) for claim in self._records(scope, graph.claims)),
+        )
+
+    async def orphans(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[EntityId]:
+        graph = self._graphs[scope]
+        kept: set[EntityId | Literal] = set()
+        records: list[Claim | End | Denial] = [
+            *self._records(scope, graph.claims),
+            *self._records(scope, graph.ends),
+            *self._records(scope, graph.denials),
+        ]
+        for record in records:
+            if _counts(record, known_at):
+                statement = graph.statements[record.statement]
+                kept |= {statement.subject, statement.predicate, statement.object}
+        return [id for id in dict.fromkeys(ids) if id in graph.entities and id not in kept]
+
+    async def forget(
+        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
+    ) -> None:
+        graph = self._graphs[scope]
+        graph.forgotten |= {*statements, *entities} & {*graph.statements, *graph.entities}
+        for id in set(statements) & graph.statements.keys():
+            statement = graph.statements[id]
+            target = statement.object
+            emptied = replace(target, text="") if isinstance(target, Literal) else target
+            graph.statements[id] = replace(statement, fact="", object=emptied)
+        for claim in _of(graph.claims, statements):
+            graph.claims[claim.id] = replace(claim, source=replace(claim.source, quote=""), time_text="")
+        for end in _of(graph.ends, statements):
+            graph.ends[end.id] = replace(end, source=replace(end.source, quote=""))
+        for denial in _of(graph.denials, statements):
+            graph.denials[denial.id] = replace(denial, source=replace(denial.source, quote=""))
+        for verdict in graph.verdicts.values():
+            if {verdict.left, verdict.right} & set(statements):
+                graph.verdicts[verdict.id] = replace(verdict, why="")
+        for node in set(entities) & graph.entities.keys():
+            graph.entities[node] = replace(graph.entities[node], name="", key="", aliases=())
+        graph.aliases = {key: value for key, value in graph.aliases.items() if key[2] not in entities}
+
+    async def erase(self, scope: Scope) -> None:
+        self._graphs.pop(scope, None)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _ordered(self, scope: Scope) -> list[Statement]:
+        return sorted(self._graphs[scope].statements.values(), key=_age)
+
+    def _records(self, scope: Scope, records: Mapping[RecordId, R]) -> list[R]:
+        revoked = self._graphs[scope].revoked
+        current = [replace(record, revoked_at=revoked.get(record.id)) for record in records.values()]
+        return sorted(current, key=lambda record: (record.recorded_at, record.id))
+
+    def _spans(self, scope: Scope, statement: StatementId, at: AsOf) -> list[Span]:
+        spans = [s for s in self._graphs[scope].spans.values() if s.statement == statement and _seen(s, at)]
+        return sorted(spans, key=lambda span: (*_held(span), span.id))
+
+    def _view(self, scope: Scope, statement: Statement, at: AsOf) -> StatementView:
+        graph = self._graphs[scope]
+        claims = [c for c in self._records(scope, graph.claims) if c.statement == statement.id]
+        counting = [c for c in claims if c.source.episode is not None and _counts(c, at.known_at)]
+        cited = sorted((c.attested_at, c.source.episode or "") for c in counting)
+        target = statement.object
+        return StatementView(
+            statement=statement,
+            subject=graph.entities[statement.subject],
+            predicate=graph.entities[statement.predicate],
+            object=None if isinstance(target, Literal) else graph.entities[target],
+            spans=tuple(self._spans(scope, statement.id, at)),
+            episodes=tuple(dict.fromkeys(EpisodeId(episode) for _, episode in cited)),
+        )
+
+    def _matches(self, scope: Scope, view: StatementView, where: StatementFilter, at: AsOf) -> bool:
+        statement = view.statement
+        chosen = (
+            (where.subjects, statement.subject),
+            (where.predicates, statement.predicate),
+            (where.objects, statement.object),
+            (where.aspects, statement.aspect),
+        )
+        contested = any(span.contested for span in view.spans)
+        unbounded = at.valid_at is None and at.since is None and at.until is None
+        return (
+            all(not wanted or value in wanted for wanted, value in chosen)
+            and (not where.episodes or bool(set(where.episodes) & set(view.episodes)))
+            and where.contested in (None, contested)
+            and (
+                where.include_ended
+                or not unbounded
+                or where.invalidated_by is not None
+                or any(span.invalid_at is None for span in view.spans)
+            )
+            and (where.invalidated_by is None or self._ended(scope, view, where.invalidated_by, at))
+        )
+
+    def _ended(self, scope: Scope, view: StatementView, episode: EpisodeId, at: AsOf) -> bool:
+        graph = self._graphs[scope]
+        records: list[Claim | End | Denial] = [
+            *graph.claims.values(),
+            *graph.ends.values(),
+            *graph.denials.values(),
+        ]
+        causes = {record.id for record in records if record.source.episode == episode}
+        return any(
+            span.ended_by in causes for span in self._spans(scope, view.statement.id, AsOf(at.known_at))
+        )
+
+
+def _add_nodes(graph: _Graph, commit: Commit) -> None:
+    """What is there stays, unless its text was forgotten."""
+    for entity in commit.entities:
+        if entity.id not in graph.entities:
+            graph.entities[entity.id] = entity
+        elif entity.id in graph.forgotten:
+            graph.forgotten.discard(entity.id)
+            old = graph.entities[entity.id]
+            graph.entities[entity.id] = replace(entity, type=old.type, created_at=old.created_at)
+    for statement in commit.statements:
+        if statement.id not in graph.statements:
+            graph.statements[statement.id] = statement
+        elif statement.id in graph.forgotten:
+            graph.forgotten.discard(statement.id)
+            earlier = graph.statements[statement.id]
+            graph.statements[statement.id] = replace(earlier, fact=statement.fact, object=statement.object)
+
+
+def _add(known: dict[RecordId, R], records: Sequence[R], graph: _Graph) -> None:
+    for record in records:
+        known.setdefault(record.id, record)
+        if record.revoked_at is not None:
+            graph.revoked.setdefault(record.id, record.revoked_at)
+
+
+def _of(records: Mapping[RecordId, Said], statements: Sequence[StatementId]) -> list[Said]:
+    return [record for record in records.values() if record.statement in statements]
+
+
+def _age(node: Entity | Statement) -> tuple[Revision, str]:
+    return node.created_at, node.id
+
+
+def _held(span: Span) -> tuple[int, int]:
+    """Its borders as numbers; an unknown start is before, an open end after every date."""
+    return (
+        BEGINNING - 1 if span.valid_at is None else span.valid_at,
+        FOREVER + 1 if span.invalid_at is None else span.invalid_at,
+    )
+
+
+def _counts(record: Claim | End | Denial | Verdict, known_at: Revision) -> bool:
+    not_revoked = record.revoked_at is None or record.revoked_at > known_at
+    return record.recorded_at <= known_at and not_revoked
+
+
+def _seen(span: Span, at: AsOf) -> bool:
+    held = Interval(span.valid_at, span.invalid_at)
+    return (
+        span.known_from <= at.known_at
+        and (span.known_to is None or span.known_to > at.known_at)
+        and (at.valid_at is None or held.contains(at.valid_at))
+        and held.meets(Interval(at.since, at.until))
+    )
+
+
+def _ends(view: StatementView) -> list[Entity]:
+    return [node for node in (view.subject, view.object) if node is not None]
+
+
+def _texts(commit: Commit) -> Iterable[str]:
+    for entity in commit.entities:
+        yield from (entity.name, entity.key, *entity.aliases)
+    for alias in commit.aliases:
+        yield from (alias.key, alias.name)
+    for statement in commit.statements:
+        yield statement.fact
+        if isinstance(statement.object, Literal):
+            yield statement.object.text
+    for claim in commit.claims:
+        yield from (claim.source.quote, claim.time_text)
+    yield from (end.source.quote for end in commit.ends)
+    yield from (denial.source.quote for denial in commit.denials)
+    for verdict in commit.verdicts:
+        yield from (verdict.why, verdict.model, verdict.prompt_version)
