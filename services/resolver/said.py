@@ -10,6 +10,8 @@ from services.domain.facts import FactKind, Mention, StatedTime, WorldFact
 from services.domain.graph import Entity, GraphAspect, Literal
 from services.domain.ids import EntityId, EpisodeId, PassageId, RecordId, StatementId, derive_id
 from services.domain.instants import Instant, Precision
+from services.domain.names import literal, name_key
+from services.domain.predicates import Vocabulary
 from services.domain.records import Claim, Denial, End, Source
 from services.domain.scope import Scope
 from services.resolver.change import Draft
@@ -91,6 +93,17 @@ def said_of_assertion(message: pb.Assertion) -> Said:
         confidence=message.confidence,
         aspect=graph_aspect(message.aspect),
     )
+
+
+def check(said: Said, vocabulary: Vocabulary) -> None:
+    """Raises ValueError for what has no key: no name, a predicate without a word, a literal not of its kind."""
+    vocabulary.canonical(said.predicate)
+    if isinstance(said.object, Literal):
+        literal(said.object.kind, said.object.text)
+    elif not name_key(said.object.name):
+        raise ValueError("an object needs a name")
+    if not name_key(said.subject.name):
+        raise ValueError("a subject needs a name")
 
 
 class Drafter:

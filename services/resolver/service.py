@@ -19,7 +19,7 @@ from services.resolver.memo import Memo
 from services.resolver.naming import Naming
 from services.resolver.publish import Publisher, Stores
 from services.resolver.revoke import Revocations
-from services.resolver.said import Drafter, Said, said_of_assertion, said_of_fact
+from services.resolver.said import Drafter, Said, check, said_of_assertion, said_of_fact
 from services.resolver.verdicts import Verdicts
 from services.resolver.voice import Spoken, Voice
 from services.stores.graph.port import GraphStore
@@ -87,6 +87,8 @@ class Resolver:
         """Records triples given directly. Idempotent by commit id. Raises ValidationFailed, Conflict."""
         try:
             said = [said_of_assertion(message) for message in request.assertions]
+            for one in said:
+                check(one, self._vocabulary)
         except ValueError as error:
             raise ValidationFailed(Violation("assertions", str(error))) from error
         statements: list[StatementId] = []
@@ -160,7 +162,7 @@ class Resolver:
         draft = Draft(revision)
         passages = {passage.id: passage for passage in await self._text.passages_of(scope, episode.id)}
         dropped.clear()
-        said = _said(staged, episode, passages, dropped)
+        said = _said(staged, episode, passages, self._vocabulary, dropped)
         await self._drafter(scope, known, draft).add(said)
         if staged.HasField("setting"):
             setting = setting_in(staged.setting)
@@ -174,6 +176,7 @@ def _said(
     staged: pb.StoreFactsRequest,
     episode: Episode,
     passages: dict[PassageId, Passage],
+    vocabulary: Vocabulary,
     dropped: list[values.DroppedFact],
 ) -> list[Said]:
     said: list[Said] = []
@@ -182,7 +185,13 @@ def _said(
         if passage is None:
             dropped.append(dropped_out(DropReason.UNKNOWN_TURN, "resolve", message.turn))
             continue
-        said.append(said_of_fact(world_in(message), passage.id, episode.id, _attested(passage, episode)))
+        try:
+            one = said_of_fact(world_in(message), passage.id, episode.id, _attested(passage, episode))
+            check(one, vocabulary)
+        except ValueError:
+            dropped.append(dropped_out(DropReason.INVALID, "resolve", message.turn))
+            continue
+        said.append(one)
     return said
 
 
