@@ -20,7 +20,15 @@ from services.domain.ids import (
     VoiceId,
 )
 from services.domain.instants import Instant
-from services.domain.memory import DocumentVersion, Episode, Passage, VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
+from services.domain.memory import (
+    DocumentVersion,
+    Episode,
+    Passage,
+    VoiceAspect,
+    VoiceClaim,
+    VoiceEnd,
+    VoiceKind,
+)
 from services.domain.scope import Scope
 from services.stores.paging import Listed, Page
 
@@ -29,11 +37,16 @@ class TextStore(Protocol):
     """Documents, their versions, episodes and passages."""
 
     async def save(
-        self, scope: Scope, episodes: Sequence[Episode], passages: Sequence[Passage], version: DocumentVersion | None
+        self,
+        scope: Scope,
+        episodes: Sequence[Episode],
+        passages: Sequence[Passage],
+        version: DocumentVersion | None,
     ) -> None:
         """Writes a job's chunks, and the document version they came from, in one transaction.
 
-        Rows with the same ids are left as they are. Raises UnstorableText before writing anything.
+        Rows with the same ids are left as they are. Raises UnstorableText before writing anything, and
+        WriteConflict, with nothing written, when this version of the document is another job's already.
         """
         ...
 
@@ -72,6 +85,19 @@ class TextStore(Protocol):
     async def latest_version(self, scope: Scope, document: DocumentId) -> DocumentVersion | None: ...
 
     async def version(self, scope: Scope, document: DocumentId, version: int) -> DocumentVersion | None: ...
+
+    async def version_of_job(self, scope: Scope, job: JobId) -> DocumentVersion | None:
+        """The document version that a job saved, if any."""
+        ...
+
+    async def document_passages(
+        self, scope: Scope, document: DocumentId, before_version: int, page: Page
+    ) -> Listed[Passage]:
+        """Passages of the document's episodes of versions below `before_version`, deleted ones left out.
+
+        In a stable order.
+        """
+        ...
 
     async def list_episodes(
         self, scope: Scope, session: SessionId | None, document: DocumentId | None, page: Page
