@@ -1,16 +1,17 @@
 """What the ledger must do on every database. Subclasses give `database`."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 from sqlalchemy import delete, exc, update
 
 from gateway.credits.audit import audit
+from gateway.credits.books import Books
 from gateway.credits.journal import open_accounts
 from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits
-from gateway.credits.values import Account, Courtesy, EntryFilter, EntryKind, HoldId, HoldState
+from gateway.credits.values import Account, Courtesy, Entry, EntryFilter, EntryKind, HoldId, HoldState
 from gateway.errors import (
     ChargeNotFound,
     HoldExpired,
@@ -150,30 +151,17 @@ class LedgerContract:
         assert await spend(ledger, "h", "s", 40) == 40
         with pytest.raises(HoldExpired):
             await spend(ledger, "h", "late", 1)
-        for deed in ("settle", "renew"):
+        for deed in (settle_it, renew_it):
             with pytest.raises(HoldExpired):
-                async with ledger.books() as books:
-                    if deed == "settle":
-                        await books.settle(ACME, HoldId("h"), micros(40))
-                    else:
-                        await books.renew(ACME, HoldId("h"), TTL)
+                await done(ledger, deed, ACME)
         await self.assert_clean(database)
 
     async def test_a_hold_is_its_tenants_alone(self, ledger: Ledger) -> None:
         await hold(ledger, "h", 100)
         assert await ledger.hold(GLOBEX, HoldId("h")) is None
-        for deed in ("spend", "settle", "void", "renew"):
+        for deed in (spend_it, settle_it, void_it, renew_it):
             with pytest.raises(HoldExpired):
-                async with ledger.books() as books:
-                    match deed:
-                        case "spend":
-                            await books.spend(GLOBEX, HoldId("h"), "s", micros(1))
-                        case "settle":
-                            await books.settle(GLOBEX, HoldId("h"), micros(1))
-                        case "void":
-                            await books.void(GLOBEX, HoldId("h"), "")
-                        case _:
-                            await books.renew(GLOBEX, HoldId("h"), TTL)
+                await done(ledger, deed, GLOBEX)
         assert await amounts(ledger, ACME) == (900, 100)
 
     async def test_expiry_follows_the_databases_clock(
@@ -258,7 +246,8 @@ class LedgerContract:
             (EntryKind.HOLD, Account.AVAILABLE, -400, 600),
             (EntryKind.GRANT, Account.AVAILABLE, 1000, 1000),
         ]
-        paged, after = [], ""
+        paged: list[Entry] = []
+        after = ""
         while True:
             page = await ledger.entries(ACME, EntryFilter(), Page(2, after))
             paged += page.items
@@ -270,11 +259,13 @@ class LedgerContract:
         assert (await ledger.entries(GLOBEX, EntryFilter(), Page(10))).items == []
 
     async def test_a_failure_half_way_leaves_nothing(self, ledger: Ledger, database: Database) -> None:
+        async def too_much(books: Books, tenant: TenantId) -> None:
+            await books.grant(tenant, "g2", micros(5), "")
+            await books.hold(tenant, HoldId("h"), micros(10), TTL, price_version="v1")
+            await books.hold(tenant, HoldId("i"), micros(5000), TTL, price_version="v1")
+
         with pytest.raises(InsufficientCredits):
-            async with ledger.books() as books:
-                await books.grant(ACME, "g2", micros(5), "")
-                await books.hold(ACME, HoldId("h"), micros(10), TTL, price_version="v1")
-                await books.hold(ACME, HoldId("i"), micros(5000), TTL, price_version="v1")
+            await done(ledger, too_much, ACME)
         assert await amounts(ledger, ACME) == (1000, 0)
         await self.assert_clean(database)
 
@@ -345,6 +336,30 @@ class LedgerContract:
         }
         late = {finding.invariant for finding in await audit(database, SkewedClock(TTL + 301))}
         assert late - broken == {"no_hold_outlives_its_time"}
+
+
+Deed = Callable[[Books, TenantId], Awaitable[object]]
+
+
+async def done(ledger: Ledger, deed: Deed, tenant: TenantId) -> None:
+    async with ledger.books() as books:
+        await deed(books, tenant)
+
+
+async def spend_it(books: Books, tenant: TenantId) -> None:
+    await books.spend(tenant, HoldId("h"), "s2", micros(1))
+
+
+async def settle_it(books: Books, tenant: TenantId) -> None:
+    await books.settle(tenant, HoldId("h"), micros(40))
+
+
+async def void_it(books: Books, tenant: TenantId) -> None:
+    await books.void(tenant, HoldId("h"), "")
+
+
+async def renew_it(books: Books, tenant: TenantId) -> None:
+    await books.renew(tenant, HoldId("h"), TTL)
 
 
 async def grant(ledger: Ledger, tenant: TenantId, amount: int) -> tuple[int, bool]:
