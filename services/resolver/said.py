@@ -96,7 +96,7 @@ def said_of_assertion(message: pb.Assertion) -> Said:
 
 
 def check(said: Said, vocabulary: Vocabulary) -> None:
-    """Raises ValueError for what has no key: no name, a predicate without a word, a literal not of its kind."""
+    """Raises ValueError for what has no key: no name, no word as predicate, a literal not of its kind."""
     vocabulary.canonical(said.predicate)
     if isinstance(said.object, Literal):
         literal(said.object.kind, said.object.text)

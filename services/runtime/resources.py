@@ -1,0 +1,102 @@
+"""Resources: the stores, engine and embedder of one process, opened and closed together."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from services.domain.instants import Instant
+from services.llm.local_embedder import LocalEmbedder
+from services.llm.offline import OfflineEngine
+from services.llm.openai_embedder import OpenAIEmbedder
+from services.llm.openai_engine import OpenAIEngine
+from services.llm.port import Embedder, Engine
+from services.runtime.settings import ServiceSettings
+from services.stores.graph.port import GraphStore
+from services.stores.graph.sql import SqlGraphStore
+from services.stores.memory.sql import SqlMemory
+from services.stores.sql.engine import engine_for
+from services.stores.vectors.lite import LiteServer
+from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
+from services.stores.vectors.port import VectorStore
+
+LITE_FOLDER = "vectors"
+LITE_LOG = "logs/milvus-lite.log"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What the service classes are built on. `now` is the clock."""
+
+    graph: GraphStore
+    memory: SqlMemory
+    vectors: VectorStore
+    engine: Engine
+    embedder: Embedder
+    now: Callable[[], Instant]
+
+
+def clock() -> Instant:
+    """The host's clock."""
+    return Instant(time.time_ns() // 1_000)
+
+
+async def open_resources(
+    settings: ServiceSettings, stack: AsyncExitStack, now: Callable[[], Instant] = clock
+) -> Resources:
+    """Opens everything the settings name; `stack` closes it, last opened first.
+
+    Raises StoreUnavailable, LiteServerError or EngineError when a part can't be had.
+    """
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    engine = _engine(settings, stack)
+    embedder = _embedder(settings, stack)
+    graph = await SqlGraphStore.open(engine_for(settings.sql_url(settings.graph_url, "graph.db")))
+    stack.push_async_callback(graph.close)
+    memory = await SqlMemory.open(engine_for(settings.sql_url(settings.memory_url, "memory.db")))
+    stack.push_async_callback(memory.close)
+    vectors = await _vectors(settings, embedder, stack)
+    return Resources(graph, memory, vectors, engine, embedder, now)
+
+
+def _engine(settings: ServiceSettings, stack: AsyncExitStack) -> Engine:
+    if settings.engine == "openai":
+        assert settings.model is not None, "checked by the settings"
+        remote = OpenAIEngine(settings.model)
+        stack.push_async_callback(remote.aclose)
+        return remote
+    return OfflineEngine()
+
+
+def _embedder(settings: ServiceSettings, stack: AsyncExitStack) -> Embedder:
+    close: Callable[[], Awaitable[None]]
+    embedder: Embedder
+    if settings.embedder == "openai":
+        assert settings.embedding is not None, "checked by the settings"
+        remote = OpenAIEmbedder(settings.embedding)
+        embedder, close = remote, remote.aclose
+    else:
+        local = LocalEmbedder(settings.local_embedder)
+        embedder, close = local, local.aclose
+    stack.push_async_callback(close)
+    return embedder
+
+
+async def _vectors(settings: ServiceSettings, embedder: Embedder, stack: AsyncExitStack) -> VectorStore:
+    uri = settings.vectors_uri
+    if not uri:
+        server = await asyncio.to_thread(
+            LiteServer.start, settings.data_dir / LITE_FOLDER, settings.data_dir / LITE_LOG
+        )
+        stack.push_async_callback(asyncio.to_thread, server.stop)
+        uri = server.uri
+    options = MilvusOptions(
+        uri=uri,
+        token=settings.vectors_token.get_secret_value(),
+        embedder=embedder.name,
+        dimension=embedder.dimension,
+    )
+    vectors = MilvusVectorStore(options)
+    stack.push_async_callback(vectors.close)
+    return vectors

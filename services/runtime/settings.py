@@ -1,0 +1,52 @@
+"""Settings of the services: which stores, which engine, which embedder. Read once, by a composition root."""
+
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from services.llm.settings import EmbeddingSettings, LocalEmbedderSettings, ModelSettings
+
+
+class ServiceSettings(BaseSettings):
+    """What the five services stand on. The defaults need nothing but this machine."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PALIMPSEST_", env_nested_delimiter="__", extra="ignore", frozen=True
+    )
+
+    data_dir: Path = Path(".palimpsest")
+    """Folder of the embedded stores, their logs and secrets."""
+    graph_url: str = ""
+    """`sqlite:////path` or `postgresql://…`; empty is graph.db in the data folder."""
+    memory_url: str = ""
+    """The same for documents, episodes, passages, voice aspects and revisions; empty is memory.db."""
+    vectors_uri: str = ""
+    """`http://host:port` of a Milvus server; empty starts Milvus Lite on loopback."""
+    vectors_token: SecretStr = SecretStr("")
+    """`user:password` or a token of the Milvus server."""
+    engine: Literal["offline", "openai"] = "offline"
+    """`offline` understands English by rules and says so in every receipt; `openai` is any such endpoint."""
+    model: ModelSettings | None = None
+    """The endpoint and its models; needed when `engine` is openai."""
+    embedder: Literal["local", "openai"] = "local"
+    """`local` is the packaged model (English and Chinese)."""
+    embedding: EmbeddingSettings | None = None
+    """The endpoint and its model; needed when `embedder` is openai."""
+    local_embedder: LocalEmbedderSettings = Field(default_factory=LocalEmbedderSettings)
+    """How the packaged model runs."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.engine == "openai" and self.model is None:
+            raise ValueError(
+                "engine=openai needs PALIMPSEST_MODEL__BASE_URL and PALIMPSEST_MODEL__MEDIUM_MODEL"
+            )
+        if self.embedder == "openai" and self.embedding is None:
+            raise ValueError("embedder=openai needs PALIMPSEST_EMBEDDING__BASE_URL, __MODEL and __DIMENSION")
+        return self
+
+    def sql_url(self, given: str, file: str) -> str:
+        """A URL that was set, or else that of a file in the data folder."""
+        return given or f"sqlite:///{self.data_dir.resolve() / file}"
