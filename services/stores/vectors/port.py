@@ -92,13 +92,15 @@ class VectorStore(Protocol):
         collection: Collection,
         vectors: Sequence[Vector],
         limit: int,
-        where: VectorFilter = VectorFilter(),  # noqa: B008 - frozen value
+        where: VectorFilter = VectorFilter(),
         consistency: Consistency = Consistency.SESSION,
     ) -> Sequence[Sequence[Hit]]:
         """For each vector its nearest rows of this scope, best first, at most `limit`; equal scores by id."""
         ...
 
-    async def fetch(self, scope: Scope, collection: Collection, ids: Sequence[str]) -> Mapping[str, VectorRow]:
+    async def fetch(
+        self, scope: Scope, collection: Collection, ids: Sequence[str]
+    ) -> Mapping[str, VectorRow]:
         """Rows by id; absent ones are left out."""
         ...
 

@@ -1,0 +1,293 @@
+"""The vector contract on Milvus Lite, and what only a server has: flushes, restarts, loss."""
+
+import asyncio
+import itertools
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from services.domain.instants import BEGINNING, FOREVER, Instant
+from services.domain.scope import Scope
+from services.stores.errors import StoreUnavailable
+from services.stores.vectors.lite import LiteServer
+from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
+from services.stores.vectors.port import Collection, Consistency, VectorFilter, VectorRow, VectorStore
+from tests.contracts.vector_store import DIMENSION, FACTS, VectorStoreContract, axis, fresh_scope
+from tests.doubles.vectors import ArrayVectorStore
+
+pytestmark = pytest.mark.milvus
+
+EMBEDDER = "axes"
+
+
+@pytest.fixture
+async def store(milvus_lite: LiteServer) -> AsyncIterator[MilvusVectorStore]:
+    store = MilvusVectorStore(MilvusOptions(milvus_lite.uri, EMBEDDER, DIMENSION, flush_rows=200))
+    yield store
+    await store.close()
+
+
+class TestMilvusLiteVectors(VectorStoreContract):
+    """Rows here are flushed at 200, so that batches of the contract cross it."""
+
+
+class TestEmbedders:
+    async def test_another_embedder_or_dimension_has_collections_of_its_own(
+        self, milvus_lite: LiteServer, store: MilvusVectorStore
+    ) -> None:
+        scope = fresh_scope()
+        await store.upsert(scope, FACTS, [VectorRow("x", axis(0))])
+        wide = np.ones(DIMENSION + 1, dtype=np.float32)
+        for embedder, dimension in (("Axes", DIMENSION), ("axes/", DIMENSION), (EMBEDDER, DIMENSION + 1)):
+            other = MilvusVectorStore(MilvusOptions(milvus_lite.uri, embedder, dimension))
+            try:
+                assert await other.count(scope, FACTS) == 0
+                await other.upsert(scope, FACTS, [VectorRow("x", wide[:dimension])])
+            finally:
+                await other.close()
+        assert np.allclose((await store.fetch(scope, FACTS, ["x"]))["x"].vector, axis(0))
+
+    async def test_an_erasure_reaches_vectors_of_former_embedders(
+        self, milvus_lite: LiteServer, store: MilvusVectorStore
+    ) -> None:
+        scope = fresh_scope()
+        former = MilvusVectorStore(MilvusOptions(milvus_lite.uri, "former model", DIMENSION))
+        try:
+            await former.upsert(scope, FACTS, [VectorRow("x", axis(0))])
+            await store.erase(scope)
+            assert await former.count(scope, FACTS, Consistency.STRONG) == 0
+        finally:
+            await former.close()
+
+
+class TestSeveralProcesses:
+    async def test_writers_with_clients_of_their_own_lose_nothing(self, milvus_lite: LiteServer) -> None:
+        scope = fresh_scope()
+        options = MilvusOptions(milvus_lite.uri, f"fresh-{scope.key}", DIMENSION, flush_rows=50)
+        stores = [MilvusVectorStore(options) for _ in range(4)]
+
+        async def write(number: int, store: VectorStore) -> None:
+            for turn in range(10):
+                rows = [VectorRow(f"w{number}-{turn}-{i}", axis(i % DIMENSION)) for i in range(20)]
+                await store.upsert(scope, FACTS, rows)
+
+        try:
+            # All four also meet while making the collection.
+            await asyncio.gather(*(write(number, store) for number, store in enumerate(stores)))
+            assert [await store.count(scope, FACTS) for store in stores] == [800] * 4
+        finally:
+            for store in stores:
+                await store.close()
+
+
+class TestFlush:
+    async def test_rows_are_flushed_some_time_after_the_last_write(self, milvus_lite: LiteServer) -> None:
+        scope = fresh_scope()
+        store = MilvusVectorStore(MilvusOptions(milvus_lite.uri, EMBEDDER, DIMENSION, flush_seconds=0.01))
+        try:
+            await store.upsert(scope, FACTS, [VectorRow("x", axis(0))])
+            assert store.unflushed == 1
+            async with asyncio.timeout(20):
+                while store.unflushed:  # noqa: ASYNC110 - what is waited for happens in the store's own time
+                    await asyncio.sleep(0.01)
+            assert await store.count(scope, FACTS) == 1
+        finally:
+            await store.close()
+
+    async def test_as_many_rows_as_the_options_say_are_flushed_at_once(self, milvus_lite: LiteServer) -> None:
+        scope = fresh_scope()
+        options = MilvusOptions(milvus_lite.uri, EMBEDDER, DIMENSION, flush_rows=3, flush_seconds=3_600)
+        store = MilvusVectorStore(options)
+        try:
+            await store.upsert(scope, FACTS, [VectorRow("x", axis(0)), VectorRow("y", axis(0))])
+            assert store.unflushed == 2
+            await store.upsert(scope, FACTS, [VectorRow("z", axis(0))])
+            assert store.unflushed == 0
+        finally:
+            await store.close()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[LiteServer]:
+    """A server that a test may stop or kill."""
+    with LiteServer.start(tmp_path / "data", tmp_path / "milvus.log") as server:
+        yield server
+
+
+def again(server: LiteServer, tmp_path: Path) -> LiteServer:
+    return LiteServer.start(tmp_path / "data", tmp_path / "milvus.log", port=server.port)
+
+
+class TestServerLoss:
+    @pytest.mark.parametrize("flushed", [True, False])
+    @pytest.mark.parametrize("end", [LiteServer.stop, LiteServer.kill])
+    async def test_rows_outlive_a_restart_and_a_crash(
+        self, own: LiteServer, tmp_path: Path, end: object, flushed: bool
+    ) -> None:
+        scope = fresh_scope()
+        store = MilvusVectorStore(MilvusOptions(own.uri, EMBEDDER, DIMENSION))
+        try:
+            await store.upsert(scope, FACTS, [VectorRow("x", axis(0)), VectorRow("y", axis(1))])
+            if flushed:
+                await store.flush()
+            await store.delete(scope, FACTS, ["y"])
+            assert callable(end)
+            await asyncio.to_thread(end, own)
+            with await asyncio.to_thread(again, own, tmp_path):
+                assert list(await store.fetch(scope, FACTS, ["x", "y"])) == ["x"]
+                [hits] = await store.search(scope, FACTS, [axis(0)], 5)
+                assert [hit.id for hit in hits] == ["x"]
+                await store.upsert(scope, Collection.VOICE, [VectorRow("v", axis(2))])
+        finally:
+            await store.close()
+
+    async def test_a_lost_server_is_unavailable_until_it_is_back(
+        self, own: LiteServer, tmp_path: Path
+    ) -> None:
+        scope = fresh_scope()
+        # Far more patience than the test has: the answer must come from the refusal, not from the deadline.
+        options = MilvusOptions(own.uri, EMBEDDER, DIMENSION, timeout_seconds=600, setup_seconds=600)
+        store = MilvusVectorStore(options)
+        try:
+            await store.upsert(scope, FACTS, [VectorRow("x", axis(0))])
+            await asyncio.to_thread(own.kill)
+            for call in (
+                store.search(scope, FACTS, [axis(0)], 1),
+                store.upsert(scope, FACTS, [VectorRow("y", axis(1))]),
+                store.fetch(scope, FACTS, ["x"]),
+                store.delete(scope, FACTS, ["x"]),
+                store.count(scope, FACTS),
+                store.count(scope, Collection.LABELS),
+                store.erase(scope),
+                store.flush(),
+            ):
+                with pytest.raises(StoreUnavailable) as raised:
+                    await call
+                assert str(raised.value) == "the vectors store can't be reached"
+            with await asyncio.to_thread(again, own, tmp_path):
+                assert list(await store.fetch(scope, FACTS, ["x", "y"])) == ["x"]
+                await store.flush()
+        finally:
+            await store.close()
+
+    async def test_a_server_that_never_was_is_unavailable(self, own: LiteServer) -> None:
+        await asyncio.to_thread(own.stop)
+        store = MilvusVectorStore(MilvusOptions(own.uri, EMBEDDER, DIMENSION, timeout_seconds=600))
+        with pytest.raises(StoreUnavailable):
+            await store.count(fresh_scope(), FACTS)
+        await store.close()
+
+    async def test_a_server_that_does_not_answer_is_unavailable(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            store = MilvusVectorStore(MilvusOptions(uri, EMBEDDER, DIMENSION, timeout_seconds=0.2))
+            with pytest.raises(StoreUnavailable):
+                await store.count(fresh_scope(), FACTS)
+            await store.close()
+
+    async def test_a_server_that_lost_its_data_gets_its_collections_anew(
+        self, own: LiteServer, tmp_path: Path
+    ) -> None:
+        scope = fresh_scope()
+        store = MilvusVectorStore(MilvusOptions(own.uri, EMBEDDER, DIMENSION))
+        try:
+            await store.upsert(scope, FACTS, [VectorRow("x", axis(0))])
+            await asyncio.to_thread(own.stop)
+            empty = await asyncio.to_thread(
+                LiteServer.start, tmp_path / "other", tmp_path / "milvus.log", own.port
+            )
+            with empty:
+                assert await store.count(scope, FACTS) == 0
+                await store.upsert(scope, FACTS, [VectorRow("x", axis(0))])
+                assert await store.count(scope, FACTS) == 1
+        finally:
+            await store.close()
+
+
+INSTANTS = st.sampled_from([BEGINNING, Instant(-5), Instant(0), Instant(7), Instant(50), FOREVER])
+NAMES = st.sampled_from(["", "one", "two"])
+SOME = st.lists(st.sampled_from(["one", "two", "three"]), max_size=2, unique=True)
+IDS = [f"r{i}" for i in range(12)]
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> VectorRow:
+    seed = draw(st.integers(0, 2**32 - 1))
+    vector = np.random.default_rng(seed).standard_normal(DIMENSION).astype(np.float32)
+    columns: dict[str, Any] = {name: draw(NAMES) for name in ("aspect", "subject", "object", "session")}
+    return VectorRow(draw(st.sampled_from(IDS)), vector, draw(INSTANTS), draw(INSTANTS), **columns)
+
+
+WHERE = st.builds(
+    VectorFilter,
+    holds_at=st.none() | INSTANTS,
+    since=st.none() | INSTANTS,
+    until=st.none() | INSTANTS,
+    aspects=SOME,
+    subjects=SOME,
+    sessions=SOME,
+    ids=st.lists(st.sampled_from(IDS), max_size=6, unique=True),
+)
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("upsert"), st.lists(rows(), min_size=1, max_size=6)),
+        st.tuples(st.just("delete"), st.lists(st.sampled_from(IDS), min_size=1, max_size=4)),
+        st.tuples(st.just("search"), WHERE),
+        st.tuples(st.just("flush"), st.none()),
+        st.tuples(st.just("erase"), st.none()),
+    ),
+    min_size=3,
+    max_size=12,
+)
+
+
+class TestAgreement:
+    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(operations=OPERATIONS, last=WHERE, seed=st.integers(0, 2**32 - 1))
+    async def test_the_server_answers_as_arrays_do(
+        self,
+        store: MilvusVectorStore,
+        operations: list[tuple[str, object]],
+        last: VectorFilter,
+        seed: int,
+    ) -> None:
+        scope, arrays = fresh_scope(), ArrayVectorStore(DIMENSION)
+        query = np.random.default_rng(seed).standard_normal(DIMENSION).astype(np.float32)
+        for name, argument in itertools.chain(operations, [("search", last)]):
+            match name, argument:
+                case "upsert", list():
+                    await store.upsert(scope, FACTS, argument)
+                    await arrays.upsert(scope, FACTS, argument)
+                case "delete", list():
+                    await store.delete(scope, FACTS, argument)
+                    await arrays.delete(scope, FACTS, argument)
+                case "search", VectorFilter():
+                    await self.compare(store, arrays, scope, query, argument)
+                case "flush", _:
+                    await store.flush()
+                case "erase", _:
+                    await store.erase(scope)
+                    await arrays.erase(scope)
+
+    async def compare(
+        self,
+        store: MilvusVectorStore,
+        arrays: ArrayVectorStore,
+        scope: Scope,
+        query: np.ndarray,
+        where: VectorFilter,
+    ) -> None:
+        for limit in (2, 20):
+            [found] = await store.search(scope, FACTS, [query], limit, where)
+            [expected] = await arrays.search(scope, FACTS, [query], limit, where)
+            assert [hit.id for hit in found] == [hit.id for hit in expected]
+            assert np.allclose([hit.score for hit in found], [hit.score for hit in expected], atol=1e-5)
+        assert await store.count(scope, FACTS) == await arrays.count(scope, FACTS)
+        ours, theirs = await store.fetch(scope, FACTS, IDS), await arrays.fetch(scope, FACTS, IDS)
+        assert list(ours) == list(theirs)
