@@ -57,10 +57,11 @@ class StatedTime:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An entity as a text names it."""
+    """An entity as a text names it; with an `id`, as a caller does, who knows it."""
 
     name: str
     type: EntityType = EntityType.UNKNOWN
+    id: str = ""
 
 
 class FactKind(StrEnum):

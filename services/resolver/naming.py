@@ -5,6 +5,7 @@ Finer resolution (similar names, acronyms, merges) builds on this: it adds candi
 
 from collections.abc import Sequence
 
+from services.domain.errors import EntityNotFound
 from services.domain.facts import Mention
 from services.domain.graph import Entity, EntityType, GraphAspect, Literal, Statement, statement_id
 from services.domain.ids import EntityId, Revision, StatementId, derive_id
@@ -28,17 +29,32 @@ class Naming:
         self.known = known
         self._draft = draft
         self._found: dict[str, list[Entity]] = {}
+        self._by_id: dict[str, Entity] = {}
 
-    async def prepare(self, names: Sequence[str], predicates: Sequence[str]) -> None:
-        """Looks all keys up at once. `entity` and `predicate` then answer without the store."""
-        keys = {name_key(name) for name in names} | {self._vocabulary.canonical(name) for name in predicates}
+    async def prepare(self, mentions: Sequence[Mention], predicates: Sequence[str]) -> None:
+        """Looks all keys and ids up at once. `entity` and `predicate` then answer without the store.
+
+        Raises EntityNotFound for an id that is no entity of the graph.
+        """
+        ids = sorted({EntityId(mention.id) for mention in mentions if mention.id} - self._by_id.keys())
+        for entity in await self._graph.entities(self._scope, ids) if ids else ():
+            if entity.name:  # one whose text was forgotten is gone for callers
+                self._keep(entity)
+        for unknown in set(ids) - self._by_id.keys():
+            raise EntityNotFound(unknown)
+        keys = {name_key(mention.name) for mention in mentions if not mention.id}
+        keys |= {self._vocabulary.canonical(name) for name in predicates}
         missing = sorted(keys - self._found.keys())
         found = await self._graph.find_entities(self._scope, missing, self.known)
         for key in missing:
             self._found[key] = list(found.get(key, ()))
+            for entity in self._found[key]:
+                self._keep(entity)
 
     def entity(self, mention: Mention) -> Entity:
         """The entity a mention means: an exact type first, then the oldest compatible one, else a new one."""
+        if mention.id:
+            return self._by_id[mention.id]
         key = name_key(mention.name)
         known = [e for e in self._found[key] if e.type is not EntityType.PREDICATE]
         exact = [e for e in known if e.type is mention.type]
@@ -47,6 +63,8 @@ class Naming:
 
     def find(self, mention: Mention) -> Entity | None:
         """Like `entity`, but drafts nothing."""
+        if mention.id:
+            return self._by_id[mention.id]
         known = [e for e in self._found[name_key(mention.name)] if compatible(e.type, mention.type)]
         return known[0] if known else None
 
@@ -61,12 +79,20 @@ class Naming:
             return literal(target.kind, target.text)
         return self.entity(target).id
 
+    def name(self, entity: EntityId) -> str:
+        """Of an entity that was found or drafted here."""
+        return self._by_id[entity].name
+
+    def _keep(self, entity: Entity) -> None:
+        self._by_id[entity.id] = entity
+
     def _create(self, key: str, name: str, kind: EntityType) -> Entity:
         made = EntityId(derive_id(self._scope, "entity", kind, key))
         entity = Entity(made, name.strip(), key, kind, created_at=self._draft.revision)
         self._draft.entities[made] = entity
         self._draft.aliases[(key, kind, made)] = Alias(key, kind, made, name.strip())
         self._found[key].append(entity)
+        self._keep(entity)
         return entity
 
 

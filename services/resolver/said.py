@@ -100,9 +100,9 @@ def check(said: Said, vocabulary: Vocabulary) -> None:
     vocabulary.canonical(said.predicate)
     if isinstance(said.object, Literal):
         literal(said.object.kind, said.object.text)
-    elif not name_key(said.object.name):
+    elif not (said.object.id or name_key(said.object.name)):
         raise ValueError("an object needs a name")
-    if not name_key(said.subject.name):
+    if not (said.subject.id or name_key(said.subject.name)):
         raise ValueError("a subject needs a name")
 
 
@@ -117,9 +117,9 @@ class Drafter:
 
     async def add(self, said: Sequence[Said]) -> list[StatementId]:
         """Drafts all and answers the statement of each, in order. Claims come first: an end may name one."""
-        names = [one.subject.name for one in said]
-        names += [one.object.name for one in said if isinstance(one.object, Mention)]
-        await self._naming.prepare(names, [one.predicate for one in said])
+        mentions = [one.subject for one in said]
+        mentions += [one.object for one in said if isinstance(one.object, Mention)]
+        await self._naming.prepare(mentions, [one.predicate for one in said])
         statements: dict[int, StatementId] = {}
         for position in sorted(range(len(said)), key=lambda at: said[at].kind is not FactKind.CLAIM):
             statements[position] = await self._one(said[position])
@@ -134,7 +134,7 @@ class Drafter:
             self._scope,
             self._draft,
             (subject.id, predicate.id, target),
-            said.fact or _sentence(said),
+            said.fact or self._sentence(subject, predicate, target),
             said.aspect,
             said.event_at,
         )
@@ -222,7 +222,6 @@ class Drafter:
                     draft.revision,
                 )
 
-
-def _sentence(said: Said) -> str:
-    target = said.object.text if isinstance(said.object, Literal) else said.object.name
-    return f"{said.subject.name} {said.predicate.replace('_', ' ')} {target}"
+    def _sentence(self, subject: Entity, predicate: Entity, target: EntityId | Literal) -> str:
+        named = target.text if isinstance(target, Literal) else self._naming.name(target)
+        return f"{subject.name} {predicate.name.replace('_', ' ')} {named}"

@@ -46,11 +46,11 @@ def graph_aspect(name: str) -> GraphAspect | None:
 
 
 def mention_out(mention: Mention) -> pb.Mention:
-    return pb.Mention(name=mention.name, type=mention.type)
+    return pb.Mention(name=mention.name, type=mention.type, id=mention.id)
 
 
 def mention_in(message: pb.Mention) -> Mention:
-    return Mention(message.name, entity_type(message.type))
+    return Mention(message.name, entity_type(message.type), message.id)
 
 
 def target_out(target: Mention | Literal) -> pb.Target:
