@@ -655,6 +655,7 @@ class Span(_message.Message):
     START_ASSUMED_FIELD_NUMBER: _builtins.int
     ENDED_BY_KIND_FIELD_NUMBER: _builtins.int
     ENDED_BY_STATEMENT_FIELD_NUMBER: _builtins.int
+    ENDED_BY_REASON_FIELD_NUMBER: _builtins.int
     valid_at: _builtins.int
     """Start; absent when unknown."""
     invalid_at: _builtins.int
@@ -687,6 +688,8 @@ class Span(_message.Message):
     """What `ended_by` is: a claim of another statement, an end or a denial."""
     ended_by_statement: _builtins.str
     """The statement that `ended_by` is of."""
+    ended_by_reason: _builtins.str
+    """stated, user, source_removed; when `ended_by` is an end."""
     def __init__(
         self,
         *,
@@ -706,10 +709,11 @@ class Span(_message.Message):
         start_assumed: _builtins.bool = ...,
         ended_by_kind: Global___FactKind.ValueType = ...,
         ended_by_statement: _builtins.str = ...,
+        ended_by_reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "_known_to", b"_known_to", "_known_to_at", b"_known_to_at", "_valid_at", b"_valid_at", "invalid_at", b"invalid_at", "known_to", b"known_to", "known_to_at", b"known_to_at", "valid_at", b"valid_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "_known_to", b"_known_to", "_known_to_at", b"_known_to_at", "_valid_at", b"_valid_at", "contested", b"contested", "ended_by", b"ended_by", "ended_by_episode", b"ended_by_episode", "ended_by_kind", b"ended_by_kind", "ended_by_statement", b"ended_by_statement", "invalid_at", b"invalid_at", "invalid_at_precision", b"invalid_at_precision", "known_from", b"known_from", "known_from_at", b"known_from_at", "known_to", b"known_to", "known_to_at", b"known_to_at", "start_assumed", b"start_assumed", "started_by", b"started_by", "started_by_episode", b"started_by_episode", "valid_at", b"valid_at", "valid_at_precision", b"valid_at_precision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "_known_to", b"_known_to", "_known_to_at", b"_known_to_at", "_valid_at", b"_valid_at", "contested", b"contested", "ended_by", b"ended_by", "ended_by_episode", b"ended_by_episode", "ended_by_kind", b"ended_by_kind", "ended_by_reason", b"ended_by_reason", "ended_by_statement", b"ended_by_statement", "invalid_at", b"invalid_at", "invalid_at_precision", b"invalid_at_precision", "known_from", b"known_from", "known_from_at", b"known_from_at", "known_to", b"known_to", "known_to_at", b"known_to_at", "start_assumed", b"start_assumed", "started_by", b"started_by", "started_by_episode", b"started_by_episode", "valid_at", b"valid_at", "valid_at_precision", b"valid_at_precision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__invalid_at: _TypeAlias = _typing.Literal["invalid_at"]  # noqa: Y015
     _WhichOneofArgType__invalid_at: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at"]  # noqa: Y015
@@ -752,6 +756,8 @@ class Record(_message.Message):
     REVOKED_AT_FIELD_NUMBER: _builtins.int
     TIME_TEXT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    RECORDED_AT_CLOCK_FIELD_NUMBER: _builtins.int
+    REVOKED_AT_CLOCK_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     kind: Global___FactKind.ValueType
@@ -784,6 +790,10 @@ class Record(_message.Message):
     """A date that could not be read."""
     reason: _builtins.str
     """stated, user, source_removed; of ends."""
+    recorded_at_clock: _builtins.int
+    """When `recorded_at` was begun."""
+    revoked_at_clock: _builtins.int
+    """When `revoked_at` was begun; set when that is."""
     def __init__(
         self,
         *,
@@ -803,10 +813,12 @@ class Record(_message.Message):
         revoked_at: _builtins.int | None = ...,
         time_text: _builtins.str = ...,
         reason: _builtins.str = ...,
+        recorded_at_clock: _builtins.int = ...,
+        revoked_at_clock: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_end", b"_end", "_revoked_at", b"_revoked_at", "_seen", b"_seen", "_start", b"_start", "end", b"end", "revoked_at", b"revoked_at", "seen", b"seen", "start", b"start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_end", b"_end", "_revoked_at", b"_revoked_at", "_seen", b"_seen", "_start", b"_start", "attested_at", b"attested_at", "confidence", b"confidence", "end", b"end", "end_precision", b"end_precision", "episode_id", b"episode_id", "id", b"id", "kind", b"kind", "passage_id", b"passage_id", "quote", b"quote", "reason", b"reason", "recorded_at", b"recorded_at", "revoked_at", b"revoked_at", "seen", b"seen", "start", b"start", "start_precision", b"start_precision", "time_text", b"time_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_end", b"_end", "_revoked_at", b"_revoked_at", "_seen", b"_seen", "_start", b"_start", "attested_at", b"attested_at", "confidence", b"confidence", "end", b"end", "end_precision", b"end_precision", "episode_id", b"episode_id", "id", b"id", "kind", b"kind", "passage_id", b"passage_id", "quote", b"quote", "reason", b"reason", "recorded_at", b"recorded_at", "recorded_at_clock", b"recorded_at_clock", "revoked_at", b"revoked_at", "revoked_at_clock", b"revoked_at_clock", "seen", b"seen", "start", b"start", "start_precision", b"start_precision", "time_text", b"time_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__end: _TypeAlias = _typing.Literal["end"]  # noqa: Y015
     _WhichOneofArgType__end: _TypeAlias = _typing.Literal["_end", b"_end"]  # noqa: Y015

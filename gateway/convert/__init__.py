@@ -1,0 +1,1 @@
+"""Public messages to and from internal ones. The two are kept apart so that each can change alone."""
