@@ -156,7 +156,7 @@ class LegRank(_message.Message):
     RANK_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
     leg: _builtins.str
-    """statements_dense, statements_lexical, walk, passages_dense, passages_lexical, voice_dense, voice_lexical."""
+    """TARGET_KIND (statements_dense, passages_lexical, passages_neighbour, voice_dense, …), or walk or time alone."""
     rank: _builtins.int
     """From 1."""
     score: _builtins.float
@@ -256,10 +256,13 @@ class RecalledFact(_message.Message):
     REPLACED_FIELD_NUMBER: _builtins.int
     LEGS_FIELD_NUMBER: _builtins.int
     HOLDS_FIELD_NUMBER: _builtins.int
+    IN_CONTEXT_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """Fused score, 0 to 1."""
     holds: _builtins.bool
     """True when it holds at the time asked about."""
+    in_context: _builtins.bool
+    """True when the prompt block has it."""
     @_builtins.property
     def statement(self) -> _values_pb2.Statement:
         """The statement."""
@@ -290,10 +293,11 @@ class RecalledFact(_message.Message):
         replaced: _abc.Iterable[_values_pb2.Statement] | None = ...,
         legs: _abc.Iterable[Global___LegRank] | None = ...,
         holds: _builtins.bool = ...,
+        in_context: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["statement", b"statement"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "holds", b"holds", "legs", b"legs", "path", b"path", "replaced", b"replaced", "score", b"score", "statement", b"statement"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "holds", b"holds", "in_context", b"in_context", "legs", b"legs", "path", b"path", "replaced", b"replaced", "score", b"score", "statement", b"statement"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -309,10 +313,19 @@ class RecalledPassage(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     EVIDENCE_FIELD_NUMBER: _builtins.int
     LEGS_FIELD_NUMBER: _builtins.int
+    IN_CONTEXT_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """Fused score, 0 to 1."""
     evidence: _builtins.str
     """Its short name in the prompt block."""
+    in_context: _builtins.bool
+    """True when the prompt block has it."""
+    session_id: _builtins.str
+    """The tenant's session of its episode, "" if none."""
+    document_id: _builtins.str
+    """The tenant's document of its episode, "" if none."""
     @_builtins.property
     def passage(self) -> _values_pb2.Passage:
         """The passage."""
@@ -328,10 +341,13 @@ class RecalledPassage(_message.Message):
         score: _builtins.float = ...,
         evidence: _builtins.str = ...,
         legs: _abc.Iterable[Global___LegRank] | None = ...,
+        in_context: _builtins.bool = ...,
+        session_id: _builtins.str = ...,
+        document_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["passage", b"passage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "legs", b"legs", "passage", b"passage", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "evidence", b"evidence", "in_context", b"in_context", "legs", b"legs", "passage", b"passage", "score", b"score", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -347,8 +363,11 @@ class RecalledVoice(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     EVIDENCE_FIELD_NUMBER: _builtins.int
     LEGS_FIELD_NUMBER: _builtins.int
+    IN_CONTEXT_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """Fused score, 0 to 1."""
+    in_context: _builtins.bool
+    """True when the prompt block has it."""
     @_builtins.property
     def voice(self) -> _values_pb2.VoiceAspect:
         """The voice aspect."""
@@ -368,10 +387,11 @@ class RecalledVoice(_message.Message):
         score: _builtins.float = ...,
         evidence: _abc.Iterable[_builtins.str] | None = ...,
         legs: _abc.Iterable[Global___LegRank] | None = ...,
+        in_context: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["voice", b"voice"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "legs", b"legs", "score", b"score", "voice", b"voice"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "in_context", b"in_context", "legs", b"legs", "score", b"score", "voice", b"voice"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -461,6 +481,7 @@ class Plan(_message.Message):
     RANGE_START_FIELD_NUMBER: _builtins.int
     RANGE_END_FIELD_NUMBER: _builtins.int
     INTENT_FIELD_NUMBER: _builtins.int
+    UNMATCHED_HINTS_FIELD_NUMBER: _builtins.int
     range_start: _builtins.int
     """Start of a period in the question."""
     range_end: _builtins.int
@@ -471,6 +492,10 @@ class Plan(_message.Message):
     def entities(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Entity]:
         """Entities mentioned."""
 
+    @_builtins.property
+    def unmatched_hints(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Entity hints that name nothing here."""
+
     def __init__(
         self,
         *,
@@ -478,10 +503,11 @@ class Plan(_message.Message):
         range_start: _builtins.int | None = ...,
         range_end: _builtins.int | None = ...,
         intent: _builtins.str = ...,
+        unmatched_hints: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_range_end", b"_range_end", "_range_start", b"_range_start", "range_end", b"range_end", "range_start", b"range_start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_range_end", b"_range_end", "_range_start", b"_range_start", "entities", b"entities", "intent", b"intent", "range_end", b"range_end", "range_start", b"range_start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_range_end", b"_range_end", "_range_start", b"_range_start", "entities", b"entities", "intent", b"intent", "range_end", b"range_end", "range_start", b"range_start", "unmatched_hints", b"unmatched_hints"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__range_end: _TypeAlias = _typing.Literal["range_end"]  # noqa: Y015
     _WhichOneofArgType__range_end: _TypeAlias = _typing.Literal["_range_end", b"_range_end"]  # noqa: Y015
