@@ -1,0 +1,1 @@
+"""What calls do, without transport: from a scope and a public request to a public response."""

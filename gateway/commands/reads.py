@@ -1,0 +1,212 @@
+"""Reads of memory: episodes, statements, timelines, subgraphs. Each asks first that the graph is there."""
+
+from collections.abc import Callable
+
+from gateway.convert.assertions import literal_in
+from gateway.convert.episodes import episode_out, passage_out
+from gateway.convert.names import aspect_in, entity_type_in
+from gateway.convert.recall import subgraph_out
+from gateway.convert.statements import (
+    claim_out,
+    denial_out,
+    end_out,
+    entity_out,
+    object_out,
+    predicate_out,
+    span_out,
+    statement_out,
+)
+from gateway.convert.times import instant_of, known_at_in
+from gateway.services import Services
+from gateway.store.graphs import Graphs
+from palimpsest.internal.v1 import recall_pb2 as internal
+from palimpsest.internal.v1 import values_pb2
+from palimpsest.v1 import (
+    entity_pb2,
+    memory_episodes_pb2,
+    memory_statements_pb2,
+    recall_subgraph_pb2,
+)
+from services.domain.graph import EntityType
+from services.domain.instants import Instant
+from services.domain.scope import Scope
+
+DEFAULT_PAGE = 50
+MAX_PAGE = 500
+DEFAULT_DEPTH = 2
+DEFAULT_EDGES_PER_LEVEL = 50
+
+
+class Reads:
+    """Asks the recall service and shows its answers. Raises ServiceError, GraphNotFound first of all."""
+
+    def __init__(self, services: Services, graphs: Graphs, now: Callable[[], Instant]) -> None:
+        self._services = services
+        self._graphs = graphs
+        self._now = now
+
+    async def episode(
+        self, scope: Scope, request: memory_episodes_pb2.GetEpisodeRequest, timeout_seconds: float
+    ) -> memory_episodes_pb2.GetEpisodeResponse:
+        """Without the stage, which jobs know. Raises EpisodeNotFound."""
+        await self._graphs.check(scope)
+        asked = internal.ReadEpisodeRequest(episode_id=request.episode_id)
+        read = await self._services.call(scope, self._services.recall.ReadEpisode, asked, timeout_seconds)
+        return memory_episodes_pb2.GetEpisodeResponse(
+            episode=episode_out(read.episode, scope.graph),
+            text=read.episode.text,
+            passages=[passage_out(passage) for passage in read.episode.passages],
+        )
+
+    async def statement(
+        self, scope: Scope, request: memory_statements_pb2.GetStatementRequest, timeout_seconds: float
+    ) -> memory_statements_pb2.GetStatementResponse:
+        """Raises StatementNotFound, RevisionNotReady."""
+        await self._graphs.check(scope)
+        asked = internal.ReadStatementRequest(
+            statement_id=request.statement_id,
+            known_at=known_at_in(request.known_at),
+            min_revision=request.min_revision,
+            include_past_beliefs=request.include_past_beliefs,
+        )
+        read = await self._services.call(scope, self._services.recall.ReadStatement, asked, timeout_seconds)
+        found, kinds = read.statement, values_pb2
+        past = [span for span in found.spans if span.HasField("known_to")]
+        return memory_statements_pb2.GetStatementResponse(
+            statement=statement_out(found, scope.graph),
+            past_spans=[span_out(span, found.id) for span in past] if request.include_past_beliefs else (),
+            claims=[claim_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_CLAIM],
+            ends=[end_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_END],
+            denials=[denial_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_DENIAL],
+            revision=read.revision,
+        )
+
+    async def statements(
+        self,
+        scope: Scope,
+        request: memory_statements_pb2.ListStatementsRequest,
+        after: str,
+        timeout_seconds: float,
+    ) -> tuple[memory_statements_pb2.ListStatementsResponse, str]:
+        """A page, and where it stopped ("" when there is no more). Raises RevisionNotReady."""
+        await self._graphs.check(scope)
+        asked = internal.ListStatementsRequest(
+            subject=_named(request.subject),
+            subject_type=_typed(request.subject),
+            predicate=request.predicate.predicate_id or request.predicate.name,
+            aspects=[aspect_in(aspect) for aspect in request.aspects if aspect],
+            episode_ids=[request.episode_id] if request.episode_id else (),
+            session_id=request.session_id,
+            known_at=known_at_in(request.known_at),
+            include_ended=request.include_ended,
+            invalidated_by=request.invalidated_by,
+            contested=request.contested if request.HasField("contested") else None,
+            page_size=min(request.page_size or DEFAULT_PAGE, MAX_PAGE),
+            after=after,
+            now=self._now(),
+            min_revision=request.min_revision,
+        )
+        if request.object.HasField("literal"):
+            asked.object = literal_in(request.object.literal).text
+        else:
+            asked.object = _named(request.object.entity)
+            asked.object_type = _typed(request.object.entity)
+        if request.HasField("valid_at"):
+            asked.valid_at = instant_of(request.valid_at)
+        listed = await self._services.call(
+            scope, self._services.recall.ListStatements, asked, timeout_seconds
+        )
+        page = memory_statements_pb2.ListStatementsResponse(
+            statements=[statement_out(statement, scope.graph) for statement in listed.statements],
+            revision=listed.revision,
+        )
+        return page, listed.after
+
+    async def timeline(
+        self, scope: Scope, request: memory_statements_pb2.GetTimelineRequest, timeout_seconds: float
+    ) -> memory_statements_pb2.GetTimelineResponse:
+        """Whole, earliest first; paging is the caller's. Raises EntityNotFound, RevisionNotReady."""
+        await self._graphs.check(scope)
+        now = self._now()
+        asked = internal.ReadTimelineRequest(
+            subject=_named(request.subject),
+            subject_type=_typed(request.subject),
+            predicate=request.predicate.predicate_id or request.predicate.name,
+            known_at=known_at_in(request.known_at),
+            min_revision=request.min_revision,
+            include_past_beliefs=request.include_past_beliefs,
+            now=now,
+        )
+        read = await self._services.call(scope, self._services.recall.ReadTimeline, asked, timeout_seconds)
+        entries = [_entry(entry.statement, now) for entry in read.entries]
+        return memory_statements_pb2.GetTimelineResponse(
+            entries=entries,
+            subject=entity_out(read.subject),
+            predicate=predicate_out(read.predicate),
+            contested=any(entry.contested for entry in entries),
+            revision=read.revision,
+        )
+
+    async def subgraph(
+        self, scope: Scope, request: recall_subgraph_pb2.GetSubgraphRequest, timeout_seconds: float
+    ) -> recall_subgraph_pb2.GetSubgraphResponse:
+        """Raises RevisionNotReady; seeds that are not there are left out."""
+        await self._graphs.check(scope)
+        asked = internal.WalkRequest(
+            seeds=[_named(seed) for seed in request.seeds],
+            max_hops=request.depth if request.HasField("depth") else DEFAULT_DEPTH,
+            per_level=request.max_edges_per_level or DEFAULT_EDGES_PER_LEVEL,
+            known_at=known_at_in(request.known_at),
+            now=self._now(),
+            include_ended=request.include_ended,
+            min_revision=request.min_revision,
+        )
+        if request.HasField("as_of"):
+            asked.as_of = instant_of(request.as_of)
+        walk = await self._services.call(scope, self._services.recall.Walk, asked, timeout_seconds)
+        return _capped(subgraph_out(walk, scope.graph), request)
+
+
+def _named(ref: entity_pb2.EntityRef) -> str:
+    return ref.entity_id or ref.name
+
+
+def _typed(ref: entity_pb2.EntityRef) -> str:
+    kind = entity_type_in(ref.type)
+    return "" if kind is EntityType.UNKNOWN else kind
+
+
+def _entry(statement: values_pb2.Statement, now: Instant) -> memory_statements_pb2.TimelineEntry:
+    span = statement.spans[0]
+    over = span.HasField("invalid_at") and span.invalid_at <= now
+    return memory_statements_pb2.TimelineEntry(
+        statement_id=statement.id,
+        object=object_out(statement),
+        fact=statement.fact,
+        span=span_out(span, statement.id),
+        contested=span.contested,
+        struck=over or span.HasField("known_to"),
+        confidence=statement.confidence,
+    )
+
+
+def _capped(
+    graph: recall_subgraph_pb2.GetSubgraphResponse, request: recall_subgraph_pb2.GetSubgraphRequest
+) -> recall_subgraph_pb2.GetSubgraphResponse:
+    edges = list(graph.edges)[: request.max_edges or None]
+    nodes = list(graph.nodes)[: request.max_nodes or None]
+    kept = {node.entity.entity_id for node in nodes}
+    edges = [edge for edge in edges if _ends(edge) <= kept]
+    return recall_subgraph_pb2.GetSubgraphResponse(
+        nodes=nodes,
+        edges=edges,
+        truncated=len(edges) < len(graph.edges) or len(nodes) < len(graph.nodes),
+        revision=graph.revision,
+    )
+
+
+def _ends(edge: recall_subgraph_pb2.SubgraphEdge) -> set[str]:
+    ends = {edge.statement.subject.entity_id}
+    if edge.statement.object.HasField("entity"):
+        ends.add(edge.statement.object.entity.entity_id)
+    return ends
