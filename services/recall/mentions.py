@@ -1,0 +1,106 @@
+"""Mentions: the entities that a question names, by the graph's alias table, longest match first."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from services.domain.graph import Entity, EntityType
+from services.domain.ids import EntityId
+from services.domain.names import name_key
+from services.recall.stopwords import CHINESE, ENGLISH
+from services.recall.terms import CJK
+from services.stores.graph.port import Alias
+
+MAX_MENTIONS = 16
+_READ_CHARACTERS = 4_000
+"""A longer question is read no further for names; search still sees all of it."""
+_CJK = re.compile(f"[{CJK}]")
+_FIRST_PERSON = re.compile(r"(?<![\w'])(?:i|i'm|i've|i'd|i'll|me|my|mine|myself)(?!\w)|我")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entity as the alias table knows it, by one of its keys."""
+
+    id: EntityId
+    name: str
+    type: EntityType
+    key: str
+
+    @property
+    def entity(self) -> Entity:
+        return Entity(self.id, self.name, self.key, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Entities that one stretch of the question may mean; several when their names are the same."""
+
+    text: str
+    entities: tuple[Named, ...]
+
+
+class AliasTable:
+    """Every key of a graph's entities. Read-only; made anew for another revision."""
+
+    def __init__(self, aliases: Iterable[Alias]) -> None:
+        self._by_key: dict[str, list[Named]] = {}
+        self.predicates: list[Named] = []
+        self.nodes: list[Named] = []
+        for alias in aliases:
+            named = Named(alias.entity, alias.name, alias.type, alias.key)
+            if alias.type is EntityType.PREDICATE:
+                self.predicates.append(named)
+            elif alias.key:
+                self.nodes.append(named)
+                self._by_key.setdefault(alias.key, []).append(named)
+        self._longest = max(map(len, self._by_key), default=0)
+
+    def __len__(self) -> int:
+        return len(self.nodes) + len(self.predicates)
+
+    def find(self, key: str) -> tuple[Named, ...]:
+        """Entities by a normalised name, predicates left out."""
+        return tuple(self._by_key.get(key, ()))
+
+    def mentions(self, question: str) -> list[Mention]:
+        """What the question names, in order, without overlaps."""
+        original = question[:_READ_CHARACTERS]
+        text = name_key(original)
+        borders = list(_borders(text))
+        found: list[Mention] = []
+        position = 0
+        for at, start in enumerate(borders):
+            if start < position or len(found) == MAX_MENTIONS:
+                continue
+            for end in reversed(borders[at + 1 : at + 2 + self._longest]):
+                if end - start <= self._longest and self._names(text[start:end], original):
+                    found.append(Mention(text[start:end], self.find(text[start:end])))
+                    position = end
+                    break
+        return found
+
+    def _names(self, key: str, original: str) -> bool:
+        named = self._by_key.get(key)
+        if not named:
+            return False
+        if key in ENGLISH or (len(key) == 1 and (key in CHINESE or key.isascii())):
+            # "IT" and "May" are names only as they are written.
+            return any(one.name != key and one.name in original for one in named)
+        return True
+
+
+def speaks_of_self(question: str) -> bool:
+    """True when the question says I, me, my or 我: it means the graph's user."""
+    return bool(_FIRST_PERSON.search(name_key(question[:_READ_CHARACTERS])))
+
+
+def _borders(text: str) -> Iterator[int]:
+    """Where a name may begin or end: not between two letters or digits, but around each CJK character."""
+    for at in range(len(text) + 1):
+        if at in (0, len(text)) or not (_joins(text[at - 1]) and _joins(text[at])):
+            yield at
+
+
+def _joins(character: str) -> bool:
+    return character.isalnum() and not _CJK.match(character)
