@@ -33,3 +33,8 @@ def derive_id(scope: Scope, kind: str, *parts: str | int | None) -> str:
     texts = ["~" if part is None else f"{len(str(part))}:{part}" for part in parts]
     name = "|".join([scope.key, kind, *texts])
     return str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").decode("latin-1")))
+
+
+def session_key(scope: Scope, session: SessionId) -> str:
+    """How a tenant's session reads in our own alphabet, for columns that hold no text of users."""
+    return derive_id(scope, "session", session)

@@ -67,7 +67,9 @@ def _is_recalled_line(line: str) -> bool:
     body = line[: cut + tail.start()].strip(_BULLET)
     if _is_triple(body):
         return True  # by its arrow alone: an agent may have cut off dates and evidence
-    return bool(tail["evidence"]) and body.endswith('"') and (body[0] == '"' or _DATED.match(body) is not None)
+    return (
+        bool(tail["evidence"]) and body.endswith('"') and (body[0] == '"' or _DATED.match(body) is not None)
+    )
 
 
 def _is_triple(body: str) -> bool:
