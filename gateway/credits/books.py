@@ -3,9 +3,10 @@
 hold(ceiling) → spend(step)… → settle(charge) once | void | expire. Repeating any of them changes nothing.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.credits.journal import post
@@ -37,8 +38,9 @@ from services.domain.instants import Instant
 from services.domain.scope import TenantId
 from services.stores.sql.rows import insert_new
 
-_ENDINGS = {
-    HoldState.SETTLED: EntryKind.RELEASE,
+# How a hold reads in the journal when all of it is given back.
+_GIVEN_BACK = {
+    HoldState.SETTLED: EntryKind.VOID,
     HoldState.VOIDED: EntryKind.VOID,
     HoldState.EXPIRED: EntryKind.EXPIRE,
 }
@@ -140,7 +142,7 @@ class Books:
             select(holds).where(holds.c.id == hold, holds.c.tenant == tenant)
         )
         row = found.one_or_none()
-        return None if row is None else hold_of(row)
+        return None if row is None else hold_of(row._asdict())
 
     async def spend(self, tenant: TenantId, hold: HoldId, step: str, amount: MicroCredits) -> MicroCredits:
         """Records what a step of the hold's job cost; it may pass the ceiling, what is settled never does.
@@ -279,7 +281,7 @@ class Books:
             if before is None or before.state is not state:
                 raise HoldExpired
             return before
-        was = hold_of(row)
+        was = hold_of(row._asdict())
         settled = await self._charged(tenant, was, charge, courtesy)
         goodwill = MicroCredits(was.spent - settled)
         final = await self._connection.execute(
@@ -289,9 +291,10 @@ class Books:
             .returning(holds)
         )
         movement = Movement(f"end:{hold}", was.job, was.request_key, reason, was.price_version)
-        lines = ending_lines(was.ceiling, settled, goodwill, _ENDINGS[state])
+        released_as = _GIVEN_BACK[state] if not settled else EntryKind.RELEASE
+        lines = ending_lines(was.ceiling, settled, goodwill, released_as)
         await post(self._connection, self._clock, tenant, movement, lines)
-        return hold_of(final.one())
+        return hold_of(final.one()._asdict())
 
     async def _charged(
         self, tenant: TenantId, hold: Hold, charge: MicroCredits, courtesy: Courtesy
@@ -333,17 +336,18 @@ def ending_lines(
     ]
 
 
-def hold_of(row: Row[Any]) -> Hold:
+def hold_of(row: Mapping[str, Any]) -> Hold:
+    """A hold from its columns by name."""
     return Hold(
-        HoldId(row.id),
-        row.job,
-        row.request_key,
-        HoldState(row.state),
-        MicroCredits(row.ceiling),
-        MicroCredits(row.spent),
-        MicroCredits(row.settled),
-        MicroCredits(row.goodwill),
-        MicroCredits(row.refunded),
-        row.price_version,
-        Instant(row.expires_at),
+        id=HoldId(row["id"]),
+        job=row["job"],
+        request_key=row["request_key"],
+        state=HoldState(row["state"]),
+        ceiling=MicroCredits(row["ceiling"]),
+        spent=MicroCredits(row["spent"]),
+        settled=MicroCredits(row["settled"]),
+        goodwill=MicroCredits(row["goodwill"]),
+        refunded=MicroCredits(row["refunded"]),
+        price_version=row["price_version"],
+        expires_at=Instant(row["expires_at"]),
     )

@@ -1,0 +1,75 @@
+"""Graphs of tenants and their settings. The first write makes a graph; reads of an unknown one fail."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.errors import GraphExists, GraphNotFound
+from gateway.store.clock import DatabaseClock
+from gateway.store.once import insert_once
+from gateway.store.tables import graphs
+from palimpsest.v1.graph_pb2 import GraphSettings
+from services.domain.instants import Instant
+from services.domain.scope import GraphId, Scope, TenantId
+from services.stores.sql.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRow:
+    """A graph as the gateway knows it: its settings, not what it holds."""
+
+    scope: Scope
+    settings: GraphSettings
+    created_at: Instant
+    updated_at: Instant
+
+
+class Graphs:
+    """Graphs of every tenant."""
+
+    def __init__(self, database: Database, clock: DatabaseClock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def create(self, scope: Scope, settings: GraphSettings) -> tuple[GraphRow, bool]:
+        """Makes a graph; False if it was there. Raises GraphExists (other settings)."""
+        async with self._database.write() as connection:
+            created = await self.ensure(connection, scope, settings)
+        found = await self.get(scope)
+        if found.settings != settings:
+            raise GraphExists(scope.graph)
+        return found, created
+
+    async def ensure(
+        self, connection: AsyncConnection, scope: Scope, settings: GraphSettings | None = None
+    ) -> bool:
+        """Makes a graph in the caller's transaction unless it is there; answers whether it was made."""
+        row = {
+            "tenant": scope.tenant,
+            "id": scope.graph,
+            "settings": (settings or GraphSettings()).SerializeToString(deterministic=True),
+            "created_at": self._clock.now(),
+            "updated_at": self._clock.now(),
+        }
+        return await insert_once(connection, graphs, row) is not None
+
+    async def get(self, scope: Scope) -> GraphRow:
+        """Raises GraphNotFound; the same for a graph of another tenant."""
+        query = select(graphs).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+        async with self._database.read() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise GraphNotFound(scope.graph)
+        return _graph_of(row)
+
+    async def check(self, scope: Scope) -> None:
+        """Raises GraphNotFound unless the graph is there; what every read of memory asks first."""
+        await self.get(scope)
+
+
+def _graph_of(row: Row[Any]) -> GraphRow:
+    scope = Scope(TenantId(row.tenant), GraphId(row.id))
+    settings = GraphSettings.FromString(row.settings)
+    return GraphRow(scope, settings, Instant(row.created_at), Instant(row.updated_at))

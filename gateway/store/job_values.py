@@ -1,0 +1,108 @@
+"""What a job is to the gateway: who asked for it, where it stands, what it costs, what it came to."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from google.rpc.status_pb2 import Status
+
+from gateway.credits.money import MicroCredits
+from gateway.credits.values import NO_COURTESY, Courtesy, Hold
+from palimpsest.v1.job_pb2 import JobResult
+from services.domain.ids import JobId, Revision
+from services.domain.instants import Instant
+from services.domain.scope import Scope
+
+
+class JobKind(StrEnum):
+    """What a job does. Names as in palimpsest.v1.JobKind."""
+
+    INGEST = "INGEST"
+    ASSERT = "ASSERT"
+    REBUILD = "REBUILD"
+    IMPORT = "IMPORT"
+    ERASURE = "ERASURE"
+    RETRACTION = "RETRACTION"
+
+
+class JobState(StrEnum):
+    """Where a job stands. Names as in palimpsest.v1.JobState."""
+
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    PARTIAL = "PARTIAL"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+FINAL = frozenset({JobState.SUCCEEDED, JobState.PARTIAL, JobState.FAILED, JobState.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a call asks to be done as a job.
+
+    `payload_hash` (gateway/store/requests.py, `fingerprint`) is of the request as the caller sent it;
+    `payload` is what the pipeline reads, 8 KB or 2 MB. `ceiling` is the most that may be charged.
+    """
+
+    scope: Scope
+    kind: JobKind
+    method: str
+    request_key: str
+    payload_hash: str
+    payload: bytes
+    ceiling: MicroCredits
+    price_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it stands. `version` counts its changes; chunks are kept apart (gateway/store/progress.py)."""
+
+    id: JobId
+    scope: Scope
+    kind: JobKind
+    state: JobState
+    version: int
+    request_key: str
+    created_at: Instant
+    started_at: Instant | None
+    updated_at: Instant
+    finished_at: Instant | None
+    cancel_requested: bool
+    result: JobResult
+    error: Status | None
+    revision: Revision
+    hold: Hold
+
+    @property
+    def finished(self) -> bool:
+        return self.finished_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The job of a call; `fresh` is False when an earlier call with the same request key started it."""
+
+    job: Job
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended. `charge` is what was earned; of the rest, `courtesy` taught nothing (capped by day).
+
+    Nothing is charged beyond what steps have spent, nor beyond the hold.
+    """
+
+    state: JobState
+    charge: MicroCredits
+    result: JobResult
+    courtesy: Courtesy = NO_COURTESY
+    error: Status | None = None
+    revision: Revision = Revision(0)
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.state in FINAL

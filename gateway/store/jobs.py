@@ -1,0 +1,288 @@
+"""Jobs: accepted, and ended, each in one transaction with the credits that they cost.
+
+accept → (pending → payload → taken) → start → spend… → finish. The ledger's database holds what these
+transactions change; stages of chunks are in gateway/store/progress.py.
+"""
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from google.rpc.status_pb2 import Status
+from sqlalchemy import ColumnElement, Row, Select, and_, case, delete, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from gateway.credits.books import hold_of
+from gateway.credits.ledger import Ledger
+from gateway.credits.money import MicroCredits
+from gateway.credits.values import HoldId
+from gateway.errors import HoldExpired, JobFinished, JobNotFound, RequestIdReused, TooManyJobs
+from gateway.store.bell import Bell
+from gateway.store.clock import DatabaseClock
+from gateway.store.graphs import Graphs
+from gateway.store.job_values import Accepted, Job, JobKind, JobState, Order, Outcome
+from gateway.store.once import insert_once
+from gateway.store.tables import holds, jobs, outbox, requests
+from palimpsest.v1.job_pb2 import JobResult
+from services.domain.ids import JobId, Revision
+from services.domain.instants import Instant
+from services.domain.scope import GraphId, Scope, TenantId
+from services.stores.sql.database import Database
+
+HOLD_SECONDS = 3600.0
+"""How long a hold lives without renewal. An unfinished job keeps its hold; this bounds what else may leak."""
+
+_HOLD_COLUMNS = [column.label(f"hold_{column.name}") for column in holds.columns]
+
+
+class Jobs:
+    """Jobs of every tenant."""
+
+    def __init__(
+        self, database: Database, clock: DatabaseClock, ledger: Ledger, graphs: Graphs, bell: Bell
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._ledger = ledger
+        self._graphs = graphs
+        self._bell = bell
+
+    async def accept(self, order: Order, max_jobs: int = 0) -> Accepted:
+        """Request key, graph, job, hold and payload in one transaction: all of them, or none.
+
+        The same key with the same payload answers the first job, finished or not. Raises RequestIdReused
+        (another payload or method), InsufficientCredits, TooManyJobs (0: no limit).
+        """
+        job = JobId(str(uuid.uuid4()))
+        tenant = order.scope.tenant
+        async with self._database.write() as connection:
+            if not await self._name(connection, order, job):
+                return Accepted(await self._first(connection, order), fresh=False)
+            await self._graphs.ensure(connection, order.scope)
+            await connection.execute(insert(jobs).values(self._row(order, job)))
+            # The hold locks the tenant's account: from here on its accepts follow one another.
+            await self._ledger.within(connection).hold(
+                tenant,
+                HoldId(job),
+                order.ceiling,
+                HOLD_SECONDS,
+                price_version=order.price_version,
+                job=job,
+                request_key=order.request_key,
+            )
+            if max_jobs and await self._unfinished_count(connection, tenant) > max_jobs:
+                raise TooManyJobs(max_jobs)
+            await connection.execute(
+                insert(outbox).values(job=job, payload=order.payload, created_at=self._clock.now())
+            )
+            return Accepted(await self._read(connection, tenant, job), fresh=True)
+
+    async def get(self, tenant: TenantId, job: JobId) -> Job:
+        """Raises JobNotFound; the same for a job of another tenant."""
+        async with self._database.read() as connection:
+            return await self._read(connection, tenant, job)
+
+    async def find(self, job: JobId) -> Job:
+        """A job of any tenant, for the pipeline, which knows jobs by id alone. Raises JobNotFound."""
+        async with self._database.read() as connection:
+            row = (await connection.execute(_select().where(jobs.c.id == job))).one_or_none()
+        if row is None:
+            raise JobNotFound(job)
+        return _job_of(row)
+
+    async def unfinished(self) -> Sequence[Job]:
+        """Every job that must still end, oldest first: what a start-up hands to the pipeline again."""
+        query = _select().where(jobs.c.finished_at.is_(None)).order_by(jobs.c.created_at, jobs.c.id)
+        async with self._database.read() as connection:
+            return [_job_of(row) for row in await connection.execute(query)]
+
+    async def pending(self, limit: int = 100) -> Sequence[Job]:
+        """Accepted jobs that the pipeline has not taken yet, oldest first."""
+        query = (
+            _select()
+            .join(outbox, outbox.c.job == jobs.c.id)
+            .where(outbox.c.taken_at.is_(None), jobs.c.finished_at.is_(None))
+            .order_by(outbox.c.created_at, outbox.c.job)
+            .limit(limit)
+        )
+        async with self._database.read() as connection:
+            return [_job_of(row) for row in await connection.execute(query)]
+
+    async def payload(self, job: JobId) -> bytes:
+        """What the call asked. Raises JobNotFound once the job has ended: text is not kept here."""
+        query = select(outbox.c.payload).where(outbox.c.job == job)
+        async with self._database.read() as connection:
+            payload = (await connection.execute(query)).scalar_one_or_none()
+        if payload is None:
+            raise JobNotFound(job)
+        return bytes(payload)
+
+    async def taken(self, job: JobId) -> None:
+        """The pipeline has the job, durably. Idempotent."""
+        async with self._database.write() as connection:
+            await connection.execute(
+                update(outbox)
+                .where(outbox.c.job == job, outbox.c.taken_at.is_(None))
+                .values(taken_at=self._clock.now())
+            )
+
+    async def start(self, job: JobId) -> Job:
+        """QUEUED becomes RUNNING. Idempotent; a job that has ended stays as it is. Raises JobNotFound."""
+        await self._change(
+            job,
+            jobs.c.state == JobState.QUEUED,
+            {"state": JobState.RUNNING, "started_at": self._clock.now()},
+        )
+        return await self.find(job)
+
+    async def published(self, job: JobId, revision: Revision) -> None:
+        """The job has published a revision. Idempotent; the newest stays."""
+        await self._change(job, jobs.c.revision < revision, {"revision": revision})
+
+    async def renew(self, job: JobId) -> None:
+        """Lets the hold of an unfinished job live on. Raises HoldExpired, JobNotFound."""
+        found = await self.find(job)
+        async with self._ledger.books() as books:
+            await books.renew(found.scope.tenant, found.hold.id, HOLD_SECONDS)
+
+    async def spend(self, job: JobId, step: str, amount: MicroCredits) -> MicroCredits:
+        """Records what a step cost; idempotent by (job, step). Raises HoldExpired, JobNotFound."""
+        found = await self.find(job)
+        async with self._ledger.books() as books:
+            return await books.spend(found.scope.tenant, found.hold.id, step, amount)
+
+    async def request_cancel(self, tenant: TenantId, job: JobId) -> Job:
+        """Asks an unfinished job to stop at its next step. Idempotent. Raises JobNotFound, JobFinished."""
+        found = await self.get(tenant, job)
+        if found.finished:
+            raise JobFinished
+        await self._change(job, jobs.c.cancel_requested == 0, {"cancel_requested": 1})
+        return await self.get(tenant, job)
+
+    async def finish(self, job: JobId, outcome: Outcome) -> Job:
+        """Ends a job and settles its hold in one transaction, and removes the text it was asked with.
+
+        Idempotent: a job that has ended stays as it ended, and is answered. Raises JobNotFound.
+        """
+        found = await self.find(job)
+        tenant = found.scope.tenant
+        async with self._database.write() as connection:
+            ended = await connection.execute(
+                update(jobs)
+                .where(jobs.c.id == job, jobs.c.finished_at.is_(None))
+                .values(
+                    state=outcome.state,
+                    version=jobs.c.version + 1,
+                    updated_at=self._clock.now(),
+                    finished_at=self._clock.now(),
+                    result=outcome.result.SerializeToString(),
+                    error=None if outcome.error is None else outcome.error.SerializeToString(),
+                    revision=_newest(outcome.revision),
+                )
+            )
+            if ended.rowcount:
+                await self._settle(connection, found, outcome)
+                await connection.execute(delete(outbox).where(outbox.c.job == job))
+            final = await self._read(connection, tenant, job)
+        self._bell.ring(job)
+        return final
+
+    async def _settle(self, connection: AsyncConnection, job: Job, outcome: Outcome) -> None:
+        reason = outcome.reason or (outcome.state if outcome.state is not JobState.SUCCEEDED else "")
+        books = self._ledger.within(connection)
+        try:
+            await books.settle(
+                job.scope.tenant, job.hold.id, outcome.charge, courtesy=outcome.courtesy, reason=reason
+            )
+        except HoldExpired:
+            # Its credits went back when the hold ended: the work is done, and the platform bears it.
+            return
+
+    async def _name(self, connection: AsyncConnection, order: Order, job: JobId) -> bool:
+        row = {
+            "tenant": order.scope.tenant,
+            "key": order.request_key,
+            "method": order.method,
+            "payload_hash": order.payload_hash,
+            "job": job,
+            "owner": job,
+            "created_at": self._clock.now(),
+        }
+        return await insert_once(connection, requests, row) is not None
+
+    async def _first(self, connection: AsyncConnection, order: Order) -> Job:
+        tenant = order.scope.tenant
+        query = select(requests).where(requests.c.tenant == tenant, requests.c.key == order.request_key)
+        first = (await connection.execute(query)).one()
+        if (first.method, first.payload_hash) != (order.method, order.payload_hash) or first.job is None:
+            raise RequestIdReused(order.request_key)
+        return await self._read(connection, tenant, first.job)
+
+    def _row(self, order: Order, job: JobId) -> dict[str, Any]:
+        return {
+            "id": job,
+            "tenant": order.scope.tenant,
+            "graph": order.scope.graph,
+            "kind": order.kind,
+            "state": JobState.QUEUED,
+            "version": 1,
+            "request_key": order.request_key,
+            "hold": job,
+            "created_at": self._clock.now(),
+            "updated_at": self._clock.now(),
+            "cancel_requested": 0,
+            "revision": 0,
+        }
+
+    async def _unfinished_count(self, connection: AsyncConnection, tenant: TenantId) -> int:
+        query = select(func.count()).where(jobs.c.tenant == tenant, jobs.c.finished_at.is_(None))
+        return int((await connection.execute(query)).scalar_one())
+
+    async def _change(self, job: JobId, condition: Any, values: dict[str, Any]) -> None:
+        async with self._database.write() as connection:
+            changed = await connection.execute(
+                update(jobs)
+                .where(and_(jobs.c.id == job, jobs.c.finished_at.is_(None), condition))
+                .values(version=jobs.c.version + 1, updated_at=self._clock.now(), **values)
+            )
+        if changed.rowcount:
+            self._bell.ring(job)
+
+    async def _read(self, connection: AsyncConnection, tenant: TenantId, job: JobId) -> Job:
+        query = _select().where(jobs.c.id == job, jobs.c.tenant == tenant)
+        row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise JobNotFound(job)
+        return _job_of(row)
+
+
+def _select() -> Select[Any]:
+    return select(jobs, *_HOLD_COLUMNS).join(holds, holds.c.id == jobs.c.hold)
+
+
+def _newest(revision: Revision) -> ColumnElement[int]:
+    return case((jobs.c.revision > revision, jobs.c.revision), else_=revision)
+
+
+def _instant(value: int | None) -> Instant | None:
+    return None if value is None else Instant(value)
+
+
+def _job_of(row: Row[Any]) -> Job:
+    return Job(
+        id=JobId(row.id),
+        scope=Scope(TenantId(row.tenant), GraphId(row.graph)),
+        kind=JobKind(row.kind),
+        state=JobState(row.state),
+        version=row.version,
+        request_key=row.request_key,
+        created_at=Instant(row.created_at),
+        started_at=_instant(row.started_at),
+        updated_at=Instant(row.updated_at),
+        finished_at=_instant(row.finished_at),
+        cancel_requested=bool(row.cancel_requested),
+        result=JobResult.FromString(row.result or b""),
+        error=None if row.error is None else Status.FromString(row.error),
+        revision=Revision(row.revision),
+        hold=hold_of({name[5:]: value for name, value in row._asdict().items() if name.startswith("hold_")}),
+    )

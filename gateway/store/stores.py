@@ -1,0 +1,89 @@
+"""All that the gateway keeps, opened together over two databases: the ledger's and the jobs'."""
+
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from gateway.credits.ledger import Ledger
+from gateway.credits.prices import PriceBook
+from gateway.store.bell import Bell
+from gateway.store.clock import DatabaseClock
+from gateway.store.graphs import Graphs
+from gateway.store.job_view import JobView
+from gateway.store.jobs import Jobs
+from gateway.store.keys import ApiKeys
+from gateway.store.progress import Progress
+from gateway.store.requests import Requests
+from gateway.store.schema import LEDGER_COMPONENT, PROGRESS_COMPONENT, create_ledger, create_progress
+from gateway.store.tenants import Tenants
+from services.stores.sql.database import Database
+
+WATCH_POLL_SECONDS = 0.5
+"""How soon a watcher sees a change that another process made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The gateway's stores. They share the two databases, which `close` closes."""
+
+    ledger_database: Database
+    progress_database: Database
+    clock: DatabaseClock
+    ledger: Ledger
+    prices: PriceBook
+    tenants: Tenants
+    keys: ApiKeys
+    graphs: Graphs
+    requests: Requests
+    jobs: Jobs
+    progress: Progress
+    job_view: JobView
+
+    async def sweep(self) -> None:
+        """What time undoes: holds that ran out, old request keys, old changes, artifacts left by a crash.
+
+        Idempotent; run it every few seconds, from any number of processes.
+        """
+        await self.ledger.sweep()
+        await self.requests.sweep()
+        await self.progress.drop_old_events()
+        left = await self.progress.jobs_with_artifacts()
+        for job in set(left) - {job.id for job in await self.jobs.unfinished()} if left else ():
+            await self.progress.drop_artifacts(job)
+
+    async def close(self) -> None:
+        await self.ledger_database.close()
+        await self.progress_database.close()
+
+
+async def open_stores(
+    ledger_engine: AsyncEngine,
+    progress_engine: AsyncEngine,
+    *,
+    key_environment: str = "live",
+    clock: DatabaseClock | None = None,
+) -> Stores:
+    """Makes missing tables and opens the stores. On PostgreSQL both engines may be of one database."""
+    await create_ledger(ledger_engine)
+    await create_progress(progress_engine)
+    clock = clock or DatabaseClock()
+    database = Database(ledger_engine, LEDGER_COMPONENT)
+    progress_database = Database(progress_engine, PROGRESS_COMPONENT)
+    bell = Bell()
+    ledger, graphs = Ledger(database, clock), Graphs(database, clock)
+    jobs = Jobs(database, clock, ledger, graphs, bell)
+    progress = Progress(progress_database, clock, bell)
+    return Stores(
+        ledger_database=database,
+        progress_database=progress_database,
+        clock=clock,
+        ledger=ledger,
+        prices=PriceBook(database, clock),
+        tenants=Tenants(database, clock),
+        keys=ApiKeys(database, clock, key_environment),
+        graphs=graphs,
+        requests=Requests(database, clock),
+        jobs=jobs,
+        progress=progress,
+        job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
+    )
