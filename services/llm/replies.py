@@ -22,9 +22,7 @@ MAX_PROBLEMS = 12
 _MAX_STARTS = 400
 """Brackets tried as the beginning of a value, so that noise costs little."""
 
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_THOUGHT_END = re.compile(r".*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
-_THOUGHT_OPEN = re.compile(r"<(think|thinking|reasoning)>.*", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
 
@@ -38,10 +36,13 @@ class Reading(Generic[T]):
 
 
 def without_thoughts(text: str) -> str:
-    """The reply without its reasoning blocks, closed or not."""
-    text = _THOUGHT.sub("", text)
-    text = _THOUGHT_END.sub("", text)  # some servers strip the opening tag alone
-    return _THOUGHT_OPEN.sub("", text).strip()
+    """What follows the reasoning, or precedes it when nothing follows. Its tags may be closed or not."""
+    tags = list(_THOUGHT.finditer(text))
+    closing = [tag for tag in tags if tag[1]]
+    after = text[closing[-1].end() :] if closing else text  # some servers strip the opening tag alone
+    opening = [tag.start() for tag in _THOUGHT.finditer(after) if not tag[1]]
+    answer = after[: opening[0]] if opening else after
+    return answer.strip() or text[: tags[0].start() if tags else 0].strip()
 
 
 def json_values(text: str) -> Iterator[Any]:
@@ -158,7 +159,9 @@ def _scan(text: str) -> list[Any]:
         except (ValueError, RecursionError):
             position += 1
             continue
-        found.append(value)
+        # In prose an empty list, or one of words, says nothing: "cast(Arion, [])".
+        if isinstance(value, dict) or (value and all(isinstance(item, dict) for item in value)):
+            found.append(value)
     return found
 
 

@@ -73,18 +73,20 @@ def iso(time: StatedTime) -> str:
     """One text for one stated time: its ISO form, or its own words where it has no instant."""
     if time.at is None:
         return " ".join(time.text.split())
-    day = moment(time.at)
+    day = moment(time.at).date()
+    text = day.isoformat()
     match time.precision:
         case Precision.YEAR:
-            return f"{day:%Y}"
+            return text[:4]
         case Precision.QUARTER:
-            return f"{day:%Y}-Q{(day.month + 2) // 3}"
+            return f"{text[:4]}-Q{(day.month + 2) // 3}"
         case Precision.MONTH:
-            return f"{day:%Y-%m}"
+            return text[:7]
         case Precision.WEEK:
-            return f"{day:%G-W%V}"
+            year, week, _ = day.isocalendar()
+            return f"{year:04}-W{week:02}"
         case Precision.DAY:
-            return f"{day:%Y-%m-%d}"
+            return text
         case Precision.INSTANT:
             return show(time.at)
 

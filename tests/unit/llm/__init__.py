@@ -1,0 +1,1 @@
+"""Tests of engines, prompts and what models answer."""

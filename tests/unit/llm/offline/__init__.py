@@ -1,0 +1,1 @@
+"""Tests of the offline engine: what its rules draw from English."""
