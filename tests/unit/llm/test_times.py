@@ -1,6 +1,6 @@
 """Times as models write them."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -11,22 +11,26 @@ from services.domain.instants import Precision, instant, period
 from services.llm.times import iso, parse_stated, show
 
 
+def utc(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> datetime:
+    return datetime(year, month, day, hour, minute, tzinfo=UTC)
+
+
 @pytest.mark.parametrize(
     ("text", "at", "precision"),
     [
-        ("2025", datetime(2025, 1, 1), Precision.YEAR),
-        ("2025-Q3", datetime(2025, 7, 1), Precision.QUARTER),
-        ("Q3 2025", datetime(2025, 7, 1), Precision.QUARTER),
-        ("2025-03", datetime(2025, 3, 1), Precision.MONTH),
-        ("2025-W30", datetime(2025, 7, 21), Precision.WEEK),
-        ("2025-03-09", datetime(2025, 3, 9), Precision.DAY),
-        ("2025-03-09T00:00:00Z", datetime(2025, 3, 9), Precision.DAY),
-        ("2025-03-09T10:15:00+08:00", datetime(2025, 3, 9, 2, 15), Precision.INSTANT),
-        ("2025-03-09 10:15", datetime(2025, 3, 9, 10, 15), Precision.INSTANT),
+        ("2025", utc(2025, 1, 1), Precision.YEAR),
+        ("2025-Q3", utc(2025, 7, 1), Precision.QUARTER),
+        ("Q3 2025", utc(2025, 7, 1), Precision.QUARTER),
+        ("2025-03", utc(2025, 3, 1), Precision.MONTH),
+        ("2025-W30", utc(2025, 7, 21), Precision.WEEK),
+        ("2025-03-09", utc(2025, 3, 9), Precision.DAY),
+        ("2025-03-09T00:00:00Z", utc(2025, 3, 9), Precision.DAY),
+        ("2025-03-09T10:15:00+08:00", utc(2025, 3, 9, 2, 15), Precision.INSTANT),
+        ("2025-03-09 10:15", utc(2025, 3, 9, 10, 15), Precision.INSTANT),
     ],
 )
 def test_iso_forms_have_an_instant_and_a_precision(text: str, at: datetime, precision: Precision) -> None:
-    assert parse_stated(f" {text} ") == StatedTime(text, instant(at.replace(tzinfo=UTC)), precision)
+    assert parse_stated(f" {text} ") == StatedTime(text, instant(at), precision)
 
 
 @pytest.mark.parametrize("text", [None, "", "null", "Present", "unknown", "ongoing"])
@@ -48,9 +52,9 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
     assert stated is None or stated.text == text.strip()
 
 
-@given(st.datetimes(datetime(1, 1, 1), datetime(9998, 12, 31)), st.sampled_from(Precision))
-def test_the_iso_form_of_a_time_reads_back(moment: datetime, precision: Precision) -> None:
-    at = period(instant(moment), precision).start
+@given(st.integers(0, 9_997 * 365), st.sampled_from(Precision))
+def test_the_iso_form_of_a_time_reads_back(days: int, precision: Precision) -> None:
+    at = period(instant(utc(1, 1, 8) + timedelta(days=days, minutes=days % 1440)), precision).start
     assert at is not None
     again = parse_stated(iso(StatedTime("", at, precision)))
     assert again is not None
