@@ -1,7 +1,8 @@
 """Instants and precision: world time as integers, and what a coarse time covers."""
 
+from calendar import monthrange
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import IntEnum
 from typing import NewType
 
@@ -10,6 +11,7 @@ Instant = NewType("Instant", int)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_DAY = timedelta(days=1) // _MICROSECOND
 
 BEGINNING = Instant((datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND)
 """The earliest instant a date can name; stores use it where a start is unknown."""
@@ -58,26 +60,32 @@ def moment(at: Instant) -> datetime:
 
 
 def period(at: Instant, precision: Precision) -> Interval:
-    """The calendar period (UTC, ISO weeks) of this precision that holds `at`."""
-    day = moment(at).replace(hour=0, minute=0, second=0, microsecond=0)
+    """The calendar period (UTC, ISO weeks) of this precision that holds `at`.
+
+    Raises OverflowError outside the years 1 to 9999; the end of the last year is the instant after FOREVER.
+    """
+    if precision is Precision.INSTANT:
+        return Interval(at, Instant(at + 1))
+    day = moment(at).date()
     match precision:
-        case Precision.INSTANT:
-            return Interval(at, Instant(at + 1))
         case Precision.DAY:
-            first, last = day, day + timedelta(days=1)
+            return _days(day, 1)
         case Precision.WEEK:
-            first = day - timedelta(days=day.weekday())
-            last = first + timedelta(days=7)
+            return _days(day - timedelta(days=day.weekday()), 7)
         case Precision.MONTH:
-            first, last = _months(day.year, day.month, 1)
+            return _months(day.year, day.month, 1)
         case Precision.QUARTER:
-            first, last = _months(day.year, day.month - (day.month - 1) % 3, 3)
+            return _months(day.year, day.month - (day.month - 1) % 3, 3)
         case Precision.YEAR:
-            first, last = _months(day.year, 1, 12)
-    return Interval(instant(first), instant(last))
+            return _months(day.year, 1, 12)
 
 
-def _months(year: int, month: int, count: int) -> tuple[datetime, datetime]:
-    after = month + count
-    end_year, end_month = (year + 1, after - 12) if after > 12 else (year, after)
-    return datetime(year, month, 1, tzinfo=UTC), datetime(end_year, end_month, 1, tzinfo=UTC)
+def _days(first: date, count: int) -> Interval:
+    start = (first.toordinal() - _EPOCH.toordinal()) * _DAY
+    return Interval(Instant(start), Instant(start + count * _DAY))
+
+
+def _months(year: int, month: int, count: int) -> Interval:
+    first = date(year, month, 1)
+    days = sum(monthrange(year, each)[1] for each in range(month, month + count))
+    return _days(first, days)

@@ -47,10 +47,10 @@ def compatible(one: EntityType, other: EntityType) -> bool:
 
 
 def literal(kind: LiteralKind, text: str) -> Literal:
-    """The literal of a text, so normalised that one value has one text. Raises ValueError when it has none.
+    """The literal of a text, one text for one value. Raises ValueError when the text has no such value.
 
-    Numbers lose what says nothing ("42.0" is "42"), times are ISO 8601 in UTC (a date stays a date), truths are
-    "true" and "false", strings keep their case and lose doubled spaces.
+    Numbers lose what says nothing ("42.0" is "42"), times are ISO 8601 in UTC (a date stays a date),
+    truths are "true" and "false", strings keep their case and lose doubled spaces.
     """
     plain = " ".join(unicodedata.normalize("NFKC", text).split())
     match kind:

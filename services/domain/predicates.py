@@ -39,7 +39,7 @@ class Vocabulary:
     inverses: Mapping[str, str] = field(default_factory=dict)
 
     def canonical(self, name: str) -> str:
-        """The canonical form of any spelling or alias of a predicate. Raises ValueError for no word at all."""
+        """The canonical form of any spelling or alias. Raises ValueError when no word is in it."""
         spelt = spelling(name)
         return self.aliases.get(spelt, spelt)
 
@@ -52,7 +52,7 @@ class Vocabulary:
         return self.inverses.get(self.canonical(name))
 
     def declaring(self, declarations: Iterable[Declaration]) -> "Vocabulary":
-        """This vocabulary with declarations on top; a later one wins over an earlier one and over defaults.
+        """The vocabulary with declarations on top; a later one wins over an earlier one and over defaults.
 
         A declared name is canonical even where it was an alias before.
         """
@@ -72,7 +72,7 @@ class Vocabulary:
 
 
 def spelling(name: str) -> str:
-    """A predicate's name in snake_case: "Works at", "works-at" and "worksAt" are works_at; CJK stays as it is.
+    """A predicate's name in snake_case: "Works at", "works-at", "worksAt" are works_at; CJK stays.
 
     Raises ValueError when nothing of a word is left.
     """

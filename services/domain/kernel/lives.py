@@ -1,0 +1,233 @@
+"""Lives: one object's records read together. Starts are placed, ends are given to the starts they belong to.
+
+Rules 1, 2 and 5 of the definition of time, as far as they need no other object.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Collection, Iterable, Sequence
+
+from services.domain.ids import StatementId
+from services.domain.instants import FOREVER, Instant, Precision, period
+from services.domain.kernel.stays import AFTER, BEFORE, Ending, Stay
+from services.domain.records import Claim, End
+
+
+class Life:
+    """The starts and ends of one object, and the stays that follow from them alone."""
+
+    def __init__(self, object: StatementId, claims: Sequence[Claim], ends: Sequence[End]) -> None:
+        self.object = object
+        self.past = [claim for claim in claims if claim.start is None and _is_past(claim)]
+        """Claims of a stay that was over when they were made and whose start they don't say."""
+        assumed = [claim for claim in claims if claim.start is None and not _is_past(claim)]
+        said_at = sorted({claim.attested_at for claim in assumed})
+        placed = _place([claim for claim in claims if claim.start is not None])
+        self._claims = [_Placed(claim, claim.attested_at, Precision.INSTANT, True) for claim in assumed]
+        for claim, start, precision in placed:
+            own = _own_end(claim, said_at, start)
+            if own is None or start <= own:  # a stay that ends before it starts says nothing
+                self._claims.append(_Placed(claim, start, precision, False, own))
+        self.starts = sorted({placed.start for placed in self._claims})
+        for unplaced in self._claims[: len(assumed)]:
+            unplaced.own_end = _own_end(unplaced.claim, self.starts)
+        self._past_ends = {claim.id: _own_end(claim, self.starts) for claim in self.past}
+        self._read_ends(ends)
+        self.overruled: list[Claim] = []
+        """Claims without start that an end lies before: they are of a stay that had ended by then."""
+
+    def _read_ends(self, ends: Iterable[End]) -> None:
+        known = [
+            Ending(
+                _coarse_end(end.at, end.precision, self.starts), end.attested_at, end.precision, end.id, False
+            )
+            for end in ends
+        ]
+        for placed in self._claims:
+            if placed.own_end is not None:
+                known.append(_ending_of(placed.claim, placed.own_end))
+        for claim in self.past:
+            known.append(_ending_of(claim, self.own_end(claim)))
+        self._alike: dict[int, list[Ending]] = {}
+        by_start: dict[int, list[Ending]] = {}
+        self.loose: list[Ending] = []
+        """Ends that belong to no start."""
+        for ending in known:
+            self._alike.setdefault(ending.at, []).append(ending)
+            start = self.start_of(ending.at)
+            (self.loose if start is None else by_start.setdefault(start, [])).append(ending)
+        for alike in self._alike.values():
+            alike.sort(key=lambda ending: (ending.attested_at, ending.precision, ending.record))
+        self.counting = {start: counting_end(endings) for start, endings in by_start.items()}
+        """Of each start, the end that counts."""
+
+    def own_end(self, claim: Claim) -> int:
+        """The end that a claim of `past` states."""
+        end = self._past_ends[claim.id]
+        assert end is not None, "a past claim states its end"
+        return end
+
+    def start_of(self, at: int) -> int | None:
+        """The object's last start at or before an instant."""
+        position = bisect_right(self.starts, at)
+        return self.starts[position - 1] if position else None
+
+    def cause(self, ending: Ending, attested_at: int) -> Ending:
+        """The earliest attested end at the same instant that can end a claim of `attested_at`."""
+        alike = self._alike[ending.at]
+        return next((other for other in alike if other.attested_at >= attested_at), alike[0])
+
+    def alike(self, ending: Ending) -> Sequence[Ending]:
+        """All ends at the same instant, earliest attested first."""
+        return self._alike[ending.at]
+
+    def settled(self) -> list[Stay]:
+        """The stays of claims with a known start. Claims that turn out to have none go to `overruled`."""
+        counting = list(self.counting.values())
+        found = earliest_ends(counting, [placed.ask for placed in self._claims])
+        narrated = earliest_ends(counting, [placed.late_ask for placed in self._claims])
+        last_loose = max((ending.attested_at for ending in self.loose), default=None)
+        stays: list[Stay] = []
+        for placed, ending, later in zip(self._claims, found, narrated, strict=True):
+            claim = placed.claim
+            if placed.assumed:
+                overruled = last_loose is not None and last_loose >= claim.attested_at
+                if overruled or (ending is not None and ending.at <= claim.attested_at):
+                    self.overruled.append(claim)
+                    continue
+            elif later is not None:
+                ending = later if ending is None else min(ending, later, key=lambda each: each.at)
+            if ending is None and placed.own_end is not None:
+                ending = _ending_of(claim, placed.own_end)
+            stays.append(self._stay(placed, ending))
+        return stays
+
+    def _stay(self, placed: "_Placed", ending: Ending | None) -> Stay:
+        claim, start = placed.claim, placed.start
+        end = AFTER if ending is None else ending.at
+        own = AFTER if placed.own_end is None else placed.own_end
+        return Stay(
+            record=claim.id,
+            object=self.object,
+            start=start,
+            last=min(end, max(start, claim.seen), own),
+            end=end,
+            attested_at=claim.attested_at,
+            seen=claim.seen,
+            stated_end=placed.own_end is not None,
+            assumed=placed.assumed,
+            start_precision=placed.precision,
+            ending=None if ending is None else self.cause(ending, claim.attested_at),
+        )
+
+
+class _Placed:
+    """A claim with the instants that its times mean."""
+
+    __slots__ = ("assumed", "claim", "own_end", "precision", "start")
+
+    def __init__(
+        self, claim: Claim, start: int, precision: Precision, assumed: bool, own_end: int | None = None
+    ) -> None:
+        self.claim = claim
+        self.start = start
+        self.precision = precision
+        self.assumed = assumed
+        self.own_end = own_end
+
+    @property
+    def ask(self) -> tuple[int, int]:
+        """Ends that may end the claim: attested no earlier, at or after its start if that was stated."""
+        return self.claim.attested_at, BEFORE if self.assumed else self.start
+
+    @property
+    def late_ask(self) -> tuple[int, int]:
+        """What narrates a beginning vouches for nothing after `seen`: an end there stands, whenever said."""
+        narrates = not self.assumed and self.claim.seen < self.claim.attested_at
+        return (BEFORE, max(self.start, self.claim.seen)) if narrates else (AFTER, AFTER)
+
+
+def counting_end(endings: Iterable[Ending]) -> Ending:
+    """Of several ends of one stay the one attested last; then the finer, then the later."""
+    return max(endings, key=lambda ending: (ending.attested_at, -ending.precision, ending.at))
+
+
+def earliest_ends(counting: Collection[Ending], asks: Sequence[tuple[int, int]]) -> list[Ending | None]:
+    """For each (attested_at, at) the earliest end attested no earlier that lies at or after `at`."""
+    found: list[Ending | None] = [None] * len(asks)
+    if not counting:
+        return found
+    latest_first = sorted(counting, key=lambda ending: ending.attested_at, reverse=True)
+    known: list[tuple[int, int]] = []
+    for position in sorted(range(len(asks)), key=lambda each: asks[each][0], reverse=True):
+        attested_at, at = asks[position]
+        while len(known) < len(latest_first) and latest_first[len(known)].attested_at >= attested_at:
+            insort(known, (latest_first[len(known)].at, len(known)))
+        first = bisect_left(known, (at, -1))
+        if first < len(known):
+            found[position] = latest_first[known[first][1]]
+    return found
+
+
+def _ending_of(claim: Claim, end: int) -> Ending:
+    return Ending(end, claim.attested_at, claim.end_precision, claim.id, True)
+
+
+def _bounds(at: int, precision: Precision) -> tuple[int, int]:
+    """First instant and end of the period that a time means; both are the time itself when it is exact."""
+    if precision is Precision.INSTANT:
+        return at, at
+    whole = period(Instant(at), precision)
+    assert whole.start is not None
+    assert whole.end is not None
+    return whole.start, min(whole.end, FOREVER)
+
+
+def _is_past(claim: Claim) -> bool:
+    """Whether a claim without start states an end that lies before its telling."""
+    return claim.end is not None and _bounds(claim.end, claim.end_precision)[1] <= claim.attested_at
+
+
+def _any_within(instants: Sequence[int], first: int, after: int) -> bool:
+    position = bisect_left(instants, first)
+    return position < len(instants) and instants[position] < after
+
+
+def _coarse_end(at: int, precision: Precision, starts: Sequence[int]) -> int:
+    """A coarse end is its period's first instant, or its last where the object began inside."""
+    first, after = _bounds(at, precision)
+    return after if _any_within(starts, first, after) else first
+
+
+def _own_end(claim: Claim, starts: Sequence[int], start: int | None = None) -> int | None:
+    """The instant a claim's stated end means, given its start or the starts that may lie in its period."""
+    if claim.end is None:
+        return None
+    if start is not None and claim.end_precision is not Precision.INSTANT:
+        first, after = _bounds(claim.end, claim.end_precision)
+        if first <= start < after:
+            return after
+    return _coarse_end(claim.end, claim.end_precision, starts)
+
+
+def _place(claims: Sequence[Claim]) -> list[tuple[Claim, int, Precision]]:
+    """Claims with a stated start, finest first: a coarse start that contains a finer one is that one."""
+    by_precision: dict[Precision, list[Claim]] = {}
+    for claim in claims:
+        by_precision.setdefault(claim.start_precision, []).append(claim)
+    placed: list[tuple[Claim, int, Precision]] = []
+    finer: list[tuple[int, Precision]] = []
+    for precision in sorted(by_precision):
+        here = []
+        for claim in by_precision[precision]:
+            assert claim.start is not None
+            first, after = _bounds(claim.start, precision)
+            if claim.end is not None:
+                # A stay can't begin after its own end: a finer start there is of another stay.
+                after = min(after, _bounds(claim.end, claim.end_precision)[1])
+            position = bisect_left(finer, (first,))
+            contained = position < len(finer) and finer[position][0] < after
+            start, known = finer[position] if contained else (first, precision)
+            here.append((claim, start, known))
+        placed += here
+        finer = sorted([*finer, *((start, known) for _, start, known in here)])
+    return placed

@@ -1,0 +1,321 @@
+"""The sweep: which objects hold at each instant, borders in order of time (rules 2 to 4)."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from services.domain.ids import RecordId, StatementId
+from services.domain.instants import Precision
+from services.domain.kernel.rivals import Rivals
+from services.domain.kernel.stays import AFTER, BEFORE, Denied, Stay
+
+Content = Callable[[StatementId], str]
+"""What an object says, to break ties by: never an id where a text is known."""
+
+
+class _Piece(NamedTuple):
+    """A stay between two borders, asserted or persisting."""
+
+    start: int
+    end: int
+    stay: int
+    persists: bool
+
+
+class Held:
+    """An object holds in `[start, end)`; grows while the sweep goes on."""
+
+    __slots__ = (
+        "assumed",
+        "end",
+        "end_precision",
+        "ended_by",
+        "first",
+        "object",
+        "precision",
+        "start",
+        "struck_by",
+    )
+
+    def __init__(self, object: StatementId, start: int, precision: Precision, assumed: bool) -> None:
+        self.object = object
+        self.start = start
+        self.precision = precision
+        self.assumed = assumed
+        self.end = AFTER
+        self.end_precision = Precision.INSTANT
+        self.first = -1
+        """The earliest attested of its stays, as an index."""
+        self.ended_by: RecordId | None = None
+        self.struck_by: Held | None = None
+
+
+class _Lane:
+    """What the sweep keeps of one object. Heaps hold what may have lapsed; it is dropped when met on top."""
+
+    __slots__ = ("attested", "best", "held", "object", "slot", "starts", "waiting")
+
+    def __init__(self, object: StatementId, slot: Hashable) -> None:
+        self.object = object
+        self.slot = slot
+        self.held: Held | None = None
+        self.best: list[int] = []
+        """Pieces, best rank first."""
+        self.starts: list[tuple[int, int]] = []
+        """(-start, piece), latest start first."""
+        self.attested: list[tuple[int, int]] = []
+        """(order of attestation, piece)."""
+        self.waiting: list[tuple[int, int]] = []
+        """(start, stay) of stays that only persist and aren't cut, earliest start first."""
+
+
+class Sweep:
+    """Over stays whose objects may contradict each other. One use: `run`."""
+
+    def __init__(self, stays: Sequence[Stay], denied: Denied, rivals: Rivals, content: Content) -> None:
+        self._stays = stays
+        self._denied = denied
+        self._rivals = rivals
+        self._lanes = {stay.object: _Lane(stay.object, rivals.slot(stay.object)) for stay in stays}
+        texts = {object: (content(object), object) for object in self._lanes}
+        self._pieces = _ranked(stays, denied, texts)
+        self._cut = bytearray(len(stays))
+        by_attestation = sorted(range(len(stays)), key=lambda at: _attestation(stays[at]))
+        self._order = [0] * len(stays)
+        for order, at in enumerate(by_attestation):
+            self._order[at] = order
+        self._tops: dict[Hashable, list[int]] = {lane.slot: [] for lane in self._lanes.values()}
+        self._waiting: dict[Hashable, list[tuple[int, StatementId]]] = {slot: [] for slot in self._tops}
+        self._plain = len(self._tops) == 1 and not any(object in rivals.exempt for object in self._lanes)
+        self._holding: list[StatementId] = []
+        self._done: list[Held] = []
+
+    def run(self) -> list[Held]:
+        """What holds when, unordered. The `first` of each is an index into the stays."""
+        pieces, stays = self._pieces, self._stays
+        starting = sorted(range(len(pieces)), key=lambda at: pieces[at].start, reverse=True)
+        ending = sorted(range(len(pieces)), key=lambda at: pieces[at].end, reverse=True)
+        turning = sorted(range(len(stays)), key=lambda at: stays[at].last, reverse=True)
+        borders = {border for piece in pieces for border in piece[:2]} | {stay.last for stay in stays}
+        for now in sorted(borders):
+            fresh: list[int] = []
+            while starting and pieces[starting[-1]].start == now:
+                fresh.append(starting.pop())
+            over: list[int] = []
+            while ending and pieces[ending[-1]].end == now:
+                over.append(ending.pop())
+            self._add(fresh)
+            while turning and stays[turning[-1]].last == now:
+                self._wait(turning.pop())
+            holding = self._holders(now)
+            self._close(now, holding, over)
+            self._open(now, holding, fresh, over)
+            self._holding = holding
+            for object in holding:
+                self._strike(now, self._lanes[object])
+        return self._done
+
+    def _add(self, fresh: Iterable[int]) -> None:
+        for at in fresh:
+            piece = self._pieces[at]
+            stay = self._stays[piece.stay]
+            lane = self._lanes[stay.object]
+            heappush(self._tops[lane.slot], at)
+            heappush(lane.starts, (-stay.start, at))
+            heappush(lane.attested, (self._order[piece.stay], at))
+            if not self._plain:
+                heappush(lane.best, at)
+
+    def _wait(self, at: int) -> None:
+        stay = self._stays[at]
+        if stay.last < stay.end:
+            lane = self._lanes[stay.object]
+            heappush(lane.waiting, (stay.start, at))
+            if lane.waiting[0][1] == at:
+                heappush(self._waiting[lane.slot], (stay.start, stay.object))
+
+    def _holds(self, at: int, now: int) -> bool:
+        """Whether a piece that has started is still there."""
+        piece = self._pieces[at]
+        return piece.end > now and not (piece.persists and self._cut[piece.stay])
+
+    def _top(self, heap: list[int], now: int) -> int | None:
+        while heap and not self._holds(heap[0], now):
+            heappop(heap)
+        return heap[0] if heap else None
+
+    def _top_pair(self, heap: list[tuple[int, int]], now: int) -> tuple[int, int] | None:
+        while heap and not self._holds(heap[0][1], now):
+            heappop(heap)
+        return heap[0] if heap else None
+
+    def _object(self, piece: int) -> StatementId:
+        return self._stays[self._pieces[piece].stay].object
+
+    def _holders(self, now: int) -> list[StatementId]:
+        """The objects that hold, best rank first: down the rank, unless a holding one contradicts."""
+        if self._plain:
+            (heap,) = self._tops.values()
+            top = self._top(heap, now)
+            return [] if top is None else [self._object(top)]
+        tops = [top for heap in self._tops.values() if (top := self._top(heap, now)) is not None]
+        heapify(tops)
+        holding: list[StatementId] = []
+        decided: set[StatementId] = set()
+        aside: list[tuple[Hashable, int]] = []
+        while tops:
+            object = self._object(heappop(tops))
+            if object in decided:
+                continue
+            decided.add(object)
+            slot = self._lanes[object].slot
+            if not any(self._rivals(object, other) for other in holding):
+                holding.append(object)
+                # Whoever is exempt from this one may hold too; all others of the slot can't.
+                candidates = [
+                    self._top(self._lanes[other].best, now)
+                    for other in self._rivals.exempt.get(object, ())
+                    if other in self._lanes and other not in decided
+                ]
+            elif any(self._lanes[other].slot == slot for other in holding):
+                continue
+            else:
+                candidates = [self._next(slot, decided, aside, now)]
+            for candidate in candidates:
+                if candidate is not None:
+                    heappush(tops, candidate)
+        for slot, piece in aside:
+            heappush(self._tops[slot], piece)
+        return holding
+
+    def _next(
+        self, slot: Hashable, decided: set[StatementId], aside: list[tuple[Hashable, int]], now: int
+    ) -> int | None:
+        """The best piece of a slot whose object isn't decided yet; those passed over are put aside."""
+        heap = self._tops[slot]
+        while (top := self._top(heap, now)) is not None:
+            if self._object(top) not in decided:
+                return top
+            aside.append((slot, heappop(heap)))
+        return None
+
+    def _close(self, now: int, holding: list[StatementId], over: Iterable[int]) -> None:
+        kept = set(holding)
+        for object in self._holding:
+            if object in kept:
+                continue
+            lane = self._lanes[object]
+            held = lane.held
+            assert held is not None, "what holds was opened"
+            held.end, lane.held = now, None
+            self._done.append(held)
+            if self._top_pair(lane.starts, now) is not None:
+                striker = next(other for other in holding if self._rivals(object, other))
+                held.struck_by = self._lanes[striker].held or _opening(self._lanes[striker], now)
+            elif now != AFTER:
+                self._end(held, [at for at in over if self._object(at) == object])
+
+    def _end(self, held: Held, over: Iterable[int]) -> None:
+        """Names why the last stays of a held object ended: the earliest attested end, else the denial."""
+        ended = [
+            self._stays[piece.stay] for at in over if self._holds(at, (piece := self._pieces[at]).end - 1)
+        ]
+        endings = [stay.ending for stay in ended if stay.ending is not None and stay.end == held.end]
+        if endings:
+            first = min(endings, key=lambda ending: (ending.attested_at, ending.precision, ending.record))
+            held.ended_by, held.end_precision = first.record, first.precision
+            return
+        denials = [self._denied.by(stay.object, stay.attested_at, held.end) for stay in ended]
+        held.ended_by = min(denials, key=lambda denial: (denial.attested_at, denial.id)).id
+
+    def _open(self, now: int, holding: list[StatementId], fresh: Sequence[int], over: Sequence[int]) -> None:
+        for object in holding:
+            lane = self._lanes[object]
+            if lane.held is None or lane.held.first < 0:
+                held = lane.held or _opening(lane, now)
+                first = self._top_pair(lane.attested, now)
+                assert first is not None, "what holds has a piece"
+                held.first = self._pieces[first[1]].stay
+                self._describe(held, fresh, over)
+        for at in fresh:
+            stay = self._pieces[at].stay
+            growing = self._lanes[self._stays[stay].object].held
+            if growing is not None and self._order[stay] < self._order[growing.first]:
+                growing.first = stay
+
+    def _describe(self, held: Held, fresh: Iterable[int], over: Iterable[int]) -> None:
+        """How fine a start is known: by the claims that start there, else by the end that made room."""
+        starting = [
+            stay
+            for stay in (self._stays[self._pieces[at].stay] for at in fresh)
+            if stay.object == held.object and stay.start == held.start and stay.start_precision is not None
+        ]
+        if starting:
+            held.precision = min(
+                stay.start_precision for stay in starting if stay.start_precision is not None
+            )
+            held.assumed = all(stay.assumed for stay in starting)
+            return
+        ended = (self._stays[self._pieces[at].stay] for at in over)
+        endings = [stay.ending for stay in ended if stay.ending is not None and stay.end == held.start]
+        held.precision = min((ending.precision for ending in endings), default=Precision.INSTANT)
+
+    def _strike(self, now: int, lane: _Lane) -> None:
+        """What only persists lapses for good once a rival that began no earlier has held."""
+        top = self._top_pair(lane.starts, now)
+        assert top is not None, "what holds has a piece"
+        latest = -top[0]
+        heap = self._waiting[lane.slot]
+        spared: set[StatementId] = set()
+        while heap and heap[0][0] <= latest:
+            start, object = heappop(heap)
+            other = self._lanes[object]
+            if object in spared or not other.waiting or other.waiting[0][0] != start:
+                continue
+            if self._rivals(lane.object, object):
+                self._lapse(other, latest)
+            else:
+                spared.add(object)
+        for object in spared:
+            heappush(heap, (self._lanes[object].waiting[0][0], object))
+        for object in self._rivals.judged.get(lane.object, ()):
+            if object in self._lanes:
+                self._lapse(self._lanes[object], latest)
+
+    def _lapse(self, lane: _Lane, latest: int) -> None:
+        before = len(lane.waiting)
+        while lane.waiting and lane.waiting[0][0] <= latest:
+            self._cut[heappop(lane.waiting)[1]] = True
+        if lane.waiting and len(lane.waiting) < before:
+            heappush(self._waiting[lane.slot], (lane.waiting[0][0], lane.object))
+
+
+def _opening(lane: _Lane, now: int) -> Held:
+    lane.held = Held(lane.object, now, Precision.INSTANT, False)
+    return lane.held
+
+
+def _attestation(stay: Stay) -> tuple[int, int, int, int, RecordId]:
+    """Earliest attested first, then by content; ids only tell apart what says the same."""
+    return stay.attested_at, stay.start, stay.end, stay.seen, stay.record
+
+
+def _ranked(
+    stays: Sequence[Stay], denied: Denied, texts: dict[StatementId, tuple[str, StatementId]]
+) -> list[_Piece]:
+    """The pieces of all stays, best rank first, so that a piece's index is its rank."""
+    keyed = []
+    for at, stay in enumerate(stays):
+        tie = (stay.attested_at, stay.start, texts[stay.object], stay.end, stay.seen, at)
+        for persists, start, end in ((False, stay.start, stay.last), (True, stay.last, stay.end)):
+            if start >= end:
+                continue
+            rank = (not persists, stay.last if persists else stay.stated_end, *tie)
+            for part_start, part_end in denied.left_of(stay.object, stay.attested_at, start, end):
+                if part_start < part_end:
+                    keyed.append((rank, _Piece(part_start, part_end, at, persists)))
+    keyed.sort(key=lambda item: item[0], reverse=True)
+    return [piece for _, piece in keyed]
+
+
+__all__ = ["AFTER", "BEFORE", "Content", "Held", "Sweep"]

@@ -1,0 +1,222 @@
+"""Stays of unknown start: what is known to have ended, without a word of when it began (rule 1)."""
+
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from services.domain.ids import StatementId
+from services.domain.kernel.lives import Life, counting_end, earliest_ends
+from services.domain.kernel.rivals import Rivals
+from services.domain.kernel.stays import BEFORE, Denied, Ending, Stay
+from services.domain.records import Claim
+
+
+class _Latest(NamedTuple):
+    """The latest instant, whose it is, and the latest of anybody else."""
+
+    at: int = BEFORE
+    of: StatementId | None = None
+    other: int = BEFORE
+
+    def with_(self, at: int, of: StatementId) -> "_Latest":
+        if of == self.of:
+            return _Latest(max(at, self.at), of, self.other)
+        return _Latest(at, of, self.at) if at > self.at else _Latest(self.at, self.of, max(at, self.other))
+
+    def but_of(self, object: StatementId) -> int:
+        return self.other if object == self.of else self.at
+
+
+class Evidence:
+    """When objects are asserted, asked for the last instant before another at which a rival was."""
+
+    def __init__(self, rivals: Rivals, objects: Iterable[StatementId]) -> None:
+        self._rivals = rivals
+        self._parts: dict[StatementId, list[tuple[int, int]]] = {object: [] for object in objects}
+        self._members: dict[Hashable, list[StatementId]] = {}
+        for object in self._parts:
+            self._members.setdefault(rivals.slot(object), []).append(object)
+        self._sorted: dict[Hashable, tuple[list[int], list[_Latest]]] = {}
+        self._recent: dict[Hashable, _Latest] = {}
+
+    def note(self, object: StatementId, start: int, end: int) -> None:
+        """Before the first question: the object is asserted in `[start, end)`; if empty, at `start`."""
+        self._parts[object].append((start, end))
+
+    def note_earlier(self, object: StatementId, end: int) -> None:
+        """Between questions, which then come in order of time: the object was asserted up to `end`."""
+        for key in (("slot", self._rivals.slot(object)), ("object", object)):
+            self._recent[key] = self._recent.get(key, _Latest()).with_(end, object)
+
+    def last_before(self, object: StatementId, at: int) -> int:
+        """BEFORE when no rival was ever asserted before `at`; at most `at`."""
+        slot = self._rivals.slot(object)
+        exempt = self._rivals.exempt.get(object)
+        latest = BEFORE
+        if exempt:
+            for other in self._members[slot]:
+                if other != object and other not in exempt:
+                    latest = max(latest, self._last(("object", other), [other], object, at))
+        else:
+            latest = self._last(("slot", slot), self._members[slot], object, at)
+        for other in self._rivals.judged.get(object, ()):
+            if other in self._parts:
+                latest = max(latest, self._last(("object", other), [other], object, at))
+        return latest
+
+    def _last(self, key: Hashable, members: Sequence[StatementId], but: StatementId, at: int) -> int:
+        if key not in self._sorted:
+            parts = sorted((*part, member) for member in members for part in self._parts[member])
+            latest, running = [], _Latest()
+            for _, end, member in parts:
+                running = running.with_(end, member)
+                latest.append(running)
+            self._sorted[key] = [start for start, _, _ in parts], latest
+        starts, latest = self._sorted[key]
+        position = bisect_left(starts, at)
+        known = latest[position - 1].but_of(but) if position else BEFORE
+        return min(at, max(known, self._recent.get(key, _Latest()).but_of(but)))
+
+
+class _Ended(NamedTuple):
+    """A stay that is over at `anchor`, before its start is worked out; it begins no earlier than `floor`."""
+
+    anchor: int
+    floor: int
+    stay: Stay
+
+
+def unknown_starts(
+    lives: Mapping[StatementId, Life], settled: Iterable[Stay], rivals: Rivals, denied: Denied
+) -> list[Stay]:
+    """The stays whose start is unknown: from the last asserted instant of a rival before their end, if any.
+
+    `settled` are the stays of known start. Each object's own earlier start is as good a bound as a rival.
+    """
+    parts = [
+        (stay.object, *part)
+        for stay in settled
+        for part in denied.left_of(stay.object, stay.attested_at, stay.start, stay.last)
+    ]
+    loose = _counting_loose_ends(lives, parts, rivals, denied)
+    ended = [each for life in lives.values() for each in _ended(life, loose[life.object])]
+    ended.sort(key=lambda each: each.anchor)
+    evidence = Evidence(rivals, lives)
+    for part in parts:
+        evidence.note(*part)
+    stays: list[Stay] = []
+    for anchor, together in groupby(ended, key=lambda each: each.anchor):
+        begun = [
+            each.stay._replace(
+                start=start, last=min(each.stay.end, max(start, each.stay.seen), each.stay.last)
+            )
+            for each in together
+            if (start := max(evidence.last_before(each.stay.object, anchor), each.floor)) < anchor
+        ]
+        for stay in begun:
+            for _, end in denied.left_of(stay.object, stay.attested_at, stay.start, stay.last):
+                evidence.note_earlier(stay.object, end)
+        stays += begun
+    return stays
+
+
+def _counting_loose_ends(
+    lives: Mapping[StatementId, Life],
+    parts: Iterable[tuple[StatementId, int, int]],
+    rivals: Rivals,
+    denied: Denied,
+) -> dict[StatementId, dict[int, Ending]]:
+    """For each object, the instants of its ends without a start, each with the end that counts there.
+
+    Two such ends are of one stay unless a rival was known of between them.
+    """
+    evidence = Evidence(rivals, lives)
+    for part in parts:
+        evidence.note(*part)
+    for life in lives.values():
+        for at, attested_at in _known_ends(life):
+            if not denied.before(life.object, attested_at, at):
+                evidence.note(life.object, at, at)
+    counting: dict[StatementId, dict[int, Ending]] = {}
+    for life in lives.values():
+        stays: dict[int, list[Ending]] = {}
+        for ending in life.loose:
+            stays.setdefault(evidence.last_before(life.object, ending.at), []).append(ending)
+        counting[life.object] = {
+            ending.at: last
+            for endings in stays.values()
+            for last in [counting_end(endings)]
+            for ending in endings
+        }
+    return counting
+
+
+def _known_ends(life: Life) -> Iterable[tuple[int, int]]:
+    """Until when an object held although no start of it is known, and when that was said."""
+    for ending in life.loose:
+        yield ending.at, ending.attested_at
+    for claim in life.past:
+        yield life.own_end(claim), claim.attested_at
+    last_loose = max((ending.attested_at for ending in life.loose), default=BEFORE)
+    for claim, ending in _overruled(life, ()):
+        if claim.attested_at > last_loose:
+            yield ending.at, claim.attested_at
+
+
+def _overruled(life: Life, loose: Iterable[Ending]) -> list[tuple[Claim, Ending]]:
+    """The claims that were made after their stay had ended, with the end that says so."""
+    found = earliest_ends(
+        [*life.counting.values(), *loose], [(claim.attested_at, BEFORE) for claim in life.overruled]
+    )
+    return [(claim, end) for claim, end in zip(life.overruled, found, strict=True) if end is not None]
+
+
+def _ended(life: Life, loose: Mapping[int, Ending]) -> Iterable[_Ended]:
+    counting = {ending.at: ending for ending in loose.values()}
+    for ending in counting.values():
+        for alike in life.alike(ending):
+            if not alike.of_claim:
+                yield _of_end(life, alike)
+    for claim in life.past:
+        own = life.own_end(claim)
+        start = life.start_of(own)
+        ending = loose[own] if start is None else life.counting[start]
+        yield _of_claim(life, claim, ending, min(own, ending.at))
+    for claim, ending in _overruled(life, counting.values()):
+        yield _of_claim(life, claim, ending, ending.at)
+
+
+def _of_end(life: Life, ending: Ending) -> _Ended:
+    stay = Stay(
+        record=ending.record,
+        object=life.object,
+        start=BEFORE,
+        last=ending.at,
+        end=ending.at,
+        attested_at=ending.attested_at,
+        seen=ending.attested_at,
+        stated_end=True,
+        assumed=False,
+        start_precision=None,
+        ending=life.cause(ending, ending.attested_at),
+    )
+    return _Ended(ending.at, BEFORE, stay)
+
+
+def _of_claim(life: Life, claim: Claim, ending: Ending, anchor: int) -> _Ended:
+    earlier = bisect_left(life.starts, anchor)
+    stay = Stay(
+        record=claim.id,
+        object=life.object,
+        start=BEFORE,
+        last=anchor,
+        end=ending.at,
+        attested_at=claim.attested_at,
+        seen=claim.seen,
+        stated_end=claim.end is not None,
+        assumed=False,
+        start_precision=None,
+        ending=life.cause(ending, claim.attested_at),
+    )
+    return _Ended(anchor, life.starts[earlier - 1] if earlier else BEFORE, stay)

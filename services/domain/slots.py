@@ -1,0 +1,275 @@
+"""Slots: what competes. Which statements derive as one, which contradict, where the answer is contested."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from services.domain.graph import Literal, Statement
+from services.domain.ids import EntityId, StatementId
+from services.domain.kernel.joined import Joined
+from services.domain.kernel.rivals import Rivals, both_ways
+from services.domain.predicates import Cardinality
+from services.domain.records import Claim, Judge, Verdict, VerdictKind
+from services.domain.timeline import DerivedSpan
+
+Pair = tuple[StatementId, StatementId]
+"""Two statements, the lesser id first."""
+CardinalityOf = Callable[[EntityId], Cardinality]
+"""Of a predicate's entity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How ids read now: merged entities as the one they were merged into, and keys to break ties by."""
+
+    merged: Mapping[EntityId, EntityId]
+    keys: Mapping[EntityId, str]
+
+    def entity(self, id: EntityId) -> EntityId:
+        """Follows merges of merges; a circle, which no merge should make, ends where it is met again."""
+        seen = {id}
+        while (next_id := self.merged.get(id, id)) not in seen:
+            seen.add(next_id)
+            id = next_id
+        return id
+
+    def target(self, statement: Statement) -> EntityId | Literal:
+        target = statement.object
+        return target if isinstance(target, Literal) else self.entity(target)
+
+    def slot(self, statement: Statement) -> tuple[EntityId, EntityId]:
+        return self.entity(statement.subject), self.entity(statement.predicate)
+
+    def content(self, statement: Statement) -> str:
+        """The text of the object, or of the fact where the object's name is not known here."""
+        target = self.target(statement)
+        if isinstance(target, Literal):
+            return target.text
+        return self.keys.get(target) or statement.fact.casefold()
+
+
+AS_WRITTEN = Reading({}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Competition:
+    """Who competes with whom. `shown`: the statement each one derives as; the rest speaks of those alone."""
+
+    shown: Mapping[StatementId, StatementId]
+    rivals: Rivals
+    exempted: frozenset[Pair]
+    """Pairs that would contradict, had a user not said that they are compatible."""
+    contents: Mapping[StatementId, str]
+
+
+def counting_verdicts(verdicts: Iterable[Verdict]) -> dict[Pair, Verdict]:
+    """Of several verdicts on a pair the one that counts: user over model over rule, then attested last.
+
+    A tie falls to the greater kind, which keeps both statements rather than fewer.
+    """
+    counting: dict[Pair, Verdict] = {}
+    for verdict in verdicts:
+        pair = _pair(verdict.left, verdict.right)
+        known = counting.get(pair)
+        if known is None or _weight(known) < _weight(verdict):
+            counting[pair] = verdict
+    return counting
+
+
+def competition(
+    statements: Sequence[Statement],
+    claims: Iterable[Claim],
+    verdicts: Iterable[Verdict],
+    cardinality: CardinalityOf,
+    reading: Reading = AS_WRITTEN,
+) -> Competition:
+    """What competes among these statements, given the claims and verdicts that count."""
+    known = {statement.id: statement for statement in statements}
+    verdicts = [v for v in verdicts if v.left in known and v.right in known and v.left != v.right]
+    counting = counting_verdicts(verdicts)
+    joined = _joined(statements, counting, reading)
+    shown = _shown(known, joined, claims, reading)
+    slots: dict[StatementId, set[Hashable]] = {id: set() for id in shown.values()}
+    for statement in statements:
+        if cardinality(reading.entity(statement.predicate)) is Cardinality.SINGLE:
+            slots[shown[statement.id]].add(reading.slot(statement))
+    main, several = _main_slots(slots)
+    # A class of duplicates that is in several slots competes in each of them.
+    contradicting = several | {
+        pair
+        for verdict in verdicts
+        if verdict.kind is VerdictKind.CONTRADICTS
+        and len(set(pair := _pair(shown[verdict.left], shown[verdict.right]))) == 2
+    }
+    judged, compatible = set(several), set()
+    for pair, verdict in _between(counting.values(), shown).items():
+        match verdict.kind:
+            case VerdictKind.CONTRADICTS:
+                judged.add(pair)
+            case VerdictKind.COMPATIBLE if verdict.judge is Judge.USER:
+                compatible.add(pair)
+            case _:
+                pass
+    same_slot = {pair for pair in compatible if pair[0] in main and main[pair[0]] == main.get(pair[1])}
+    return Competition(
+        shown=shown,
+        rivals=Rivals(main, both_ways(same_slot), both_ways(judged - compatible)),
+        exempted=frozenset(same_slot | (compatible & contradicting)),
+        contents={id: reading.content(known[id]) for id in slots},
+    )
+
+
+def closures(
+    statements: Sequence[Statement],
+    verdicts: Iterable[Verdict],
+    cardinality: CardinalityOf,
+    reading: Reading = AS_WRITTEN,
+) -> list[list[Statement]]:
+    """The statements in groups whose spans don't depend on each other.
+
+    A SINGLE predicate ties all statements of its subject, a verdict ties its two, a merge those it makes one.
+    """
+    joined: Joined[Hashable] = Joined()
+    for statement in statements:
+        joined.join(statement.id, ("triple", reading.slot(statement), reading.target(statement)))
+        if cardinality(reading.entity(statement.predicate)) is Cardinality.SINGLE:
+            joined.join(statement.id, ("slot", reading.slot(statement)))
+    for verdict in verdicts:
+        joined.join(verdict.left, verdict.right)
+    groups: defaultdict[Hashable, list[Statement]] = defaultdict(list)
+    for statement in statements:
+        groups[joined.root(statement.id)].append(statement)
+    return list(groups.values())
+
+
+def flagged(spans: Sequence[DerivedSpan], among: Competition) -> tuple[DerivedSpan, ...]:
+    """The spans with `contested` set where the evidence leaves doubt.
+
+    That is: a winner that goes A, B, A where B or the second A only began to be said, and two that hold at
+    once because a user exempted them. `spans` come in order of time.
+    """
+    by_statement: defaultdict[StatementId, list[int]] = defaultdict(list)
+    by_slot: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for at, span in enumerate(spans):
+        by_statement[span.statement].append(at)
+        by_slot[among.rivals.slot(span.statement)].append(at)
+    contested: set[int] = set()
+    for slot in by_slot.values():
+        contested |= _there_and_back(spans, slot, among.rivals)
+    for one, others in among.rivals.judged.items():
+        for other in others:
+            if one < other:
+                both = sorted(by_statement[one] + by_statement[other])
+                contested |= _there_and_back(spans, both, among.rivals)
+    for one, other in among.exempted:
+        for left in by_statement[one]:
+            for right in by_statement[other]:
+                if _overlap(spans[left], spans[right]):
+                    contested |= {left, right}
+    return tuple(replace(span, contested=True) if at in contested else span for at, span in enumerate(spans))
+
+
+def _there_and_back(spans: Sequence[DerivedSpan], order: Sequence[int], rivals: Rivals) -> set[int]:
+    found: set[int] = set()
+    for first, second, third in zip(order, order[1:], order[2:], strict=False):
+        one, other, again = spans[first], spans[second], spans[third]
+        back = one.statement == again.statement and rivals(one.statement, other.statement)
+        if back and (other.assumed or again.assumed):
+            found |= {first, second, third}
+    return found
+
+
+def _overlap(one: DerivedSpan, other: DerivedSpan) -> bool:
+    def starts_before_end(left: DerivedSpan, right: DerivedSpan) -> bool:
+        return left.valid_at is None or right.invalid_at is None or left.valid_at < right.invalid_at
+
+    return starts_before_end(one, other) and starts_before_end(other, one)
+
+
+def _pair(one: StatementId, other: StatementId) -> Pair:
+    return (one, other) if one <= other else (other, one)
+
+
+def _weight(verdict: Verdict) -> tuple[int, int, int]:
+    return verdict.judge, verdict.attested_at, verdict.kind
+
+
+def _joined(
+    statements: Sequence[Statement], counting: Mapping[Pair, Verdict], reading: Reading
+) -> Joined[StatementId]:
+    """Statements that derive as one: the same triple as ids read now, or judged to be duplicates.
+
+    What a user told apart, no chain of other verdicts joins; heavier verdicts join first.
+    """
+    joined: Joined[StatementId] = Joined()
+    first: dict[Hashable, StatementId] = {}
+    for statement in statements:
+        triple = (reading.slot(statement), reading.target(statement))
+        joined.join(first.setdefault(triple, statement.id), statement.id)
+    apart = [
+        pair for pair, v in counting.items() if v.judge is Judge.USER and v.kind is not VerdictKind.DUPLICATE
+    ]
+    links = [pair for pair, verdict in counting.items() if verdict.kind is VerdictKind.DUPLICATE]
+    if not links:
+        return joined
+    contents = {statement.id: (reading.content(statement), statement.id) for statement in statements}
+    links.sort(key=lambda pair: (_weight(counting[pair]), sorted(contents[id] for id in pair)), reverse=True)
+    for one, other in links:
+        roots = {joined.root(one), joined.root(other)}
+        if not any({joined.root(left), joined.root(right)} == roots for left, right in apart):
+            joined.join(one, other)
+    return joined
+
+
+def _shown(
+    known: Mapping[StatementId, Statement],
+    joined: Joined[StatementId],
+    claims: Iterable[Claim],
+    reading: Reading,
+) -> dict[StatementId, StatementId]:
+    """Of statements that derive as one, the one with the earliest attested claim; then by content."""
+    earliest: dict[StatementId, int] = {}
+    for claim in claims:
+        earliest[claim.statement] = min(claim.attested_at, earliest.get(claim.statement, claim.attested_at))
+    groups: defaultdict[StatementId, list[StatementId]] = defaultdict(list)
+    for id in known:
+        groups[joined.root(id)].append(id)
+
+    def precedence(id: StatementId) -> tuple[bool, int, str, StatementId]:
+        return id not in earliest, earliest.get(id, 0), reading.content(known[id]), id
+
+    shown = {
+        root: min(group, key=precedence) if len(group) > 1 else group[0] for root, group in groups.items()
+    }
+    return {id: shown[joined.root(id)] for id in known}
+
+
+def _main_slots(
+    slots: Mapping[StatementId, set[Hashable]],
+) -> tuple[dict[StatementId, Hashable], set[Pair]]:
+    """One slot for each statement that has any, and the pairs that further slots set against each other."""
+    main = {id: min(found, key=repr) for id, found in slots.items() if found}
+    members: defaultdict[Hashable, list[StatementId]] = defaultdict(list)
+    for id, found in slots.items():
+        for slot in found:
+            members[slot].append(id)
+    several = {id for id, found in slots.items() if len(found) > 1}
+    pairs = {
+        _pair(one, other)
+        for one in several
+        for slot in slots[one]
+        for other in members[slot]
+        if one != other and main[one] != main[other]
+    }
+    return main, pairs
+
+
+def _between(verdicts: Iterable[Verdict], shown: Mapping[StatementId, StatementId]) -> dict[Pair, Verdict]:
+    """The verdicts that count between classes of duplicates, the heaviest of each pair of classes."""
+    counting: dict[Pair, Verdict] = {}
+    for verdict in verdicts:
+        pair = _pair(shown[verdict.left], shown[verdict.right])
+        known = counting.get(pair)
+        if pair[0] != pair[1] and (known is None or _weight(known) < _weight(verdict)):
+            counting[pair] = verdict
+    return counting
