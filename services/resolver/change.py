@@ -84,7 +84,9 @@ class Outcome:
     statements_restored: tuple[StatementId, ...] = ()
     voice_added: tuple[VoiceId, ...] = ()
     voice_ended: tuple[VoiceId, ...] = ()
-    records: int = 0
+    claims: int = 0
+    ends: int = 0
+    denials: int = 0
     revoked: Revoked = Revoked()
 
 

@@ -197,6 +197,8 @@ def _outcome(draft: Draft, spans: BeliefChanges, believed: Sequence[Span]) -> Ou
         statements_restored=tuple(sorted(after - before - claimed)),
         voice_added=tuple(sorted(draft.voice)),
         voice_ended=tuple(sorted({end.voice for end in draft.voice_ends.values()})),
-        records=len(draft.claims) + len(draft.ends) + len(draft.denials),
+        claims=len(draft.claims),
+        ends=len(draft.ends),
+        denials=len(draft.denials),
         revoked=draft.revoked,
     )

@@ -214,5 +214,7 @@ def _outcome(outcome: Outcome) -> pb.Outcome:
         statements_restored=outcome.statements_restored,
         voice_added=outcome.voice_added,
         voice_ended=outcome.voice_ended,
-        records=outcome.records,
+        claims=outcome.claims,
+        ends=outcome.ends,
+        denials=outcome.denials,
     )

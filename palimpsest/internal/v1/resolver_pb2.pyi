@@ -120,9 +120,15 @@ class Outcome(_message.Message):
     STATEMENTS_RESTORED_FIELD_NUMBER: _builtins.int
     VOICE_ADDED_FIELD_NUMBER: _builtins.int
     VOICE_ENDED_FIELD_NUMBER: _builtins.int
-    RECORDS_FIELD_NUMBER: _builtins.int
-    records: _builtins.int
-    """Claims, ends and denials recorded."""
+    CLAIMS_FIELD_NUMBER: _builtins.int
+    ENDS_FIELD_NUMBER: _builtins.int
+    DENIALS_FIELD_NUMBER: _builtins.int
+    claims: _builtins.int
+    """Claims recorded."""
+    ends: _builtins.int
+    """Ends recorded."""
+    denials: _builtins.int
+    """Denials recorded."""
     @_builtins.property
     def entities_added(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Entities made."""
@@ -161,11 +167,13 @@ class Outcome(_message.Message):
         statements_restored: _abc.Iterable[_builtins.str] | None = ...,
         voice_added: _abc.Iterable[_builtins.str] | None = ...,
         voice_ended: _abc.Iterable[_builtins.str] | None = ...,
-        records: _builtins.int = ...,
+        claims: _builtins.int = ...,
+        ends: _builtins.int = ...,
+        denials: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entities_added", b"entities_added", "records", b"records", "statements_added", b"statements_added", "statements_ended", b"statements_ended", "statements_restored", b"statements_restored", "statements_supported", b"statements_supported", "voice_added", b"voice_added", "voice_ended", b"voice_ended"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "denials", b"denials", "ends", b"ends", "entities_added", b"entities_added", "statements_added", b"statements_added", "statements_ended", b"statements_ended", "statements_restored", b"statements_restored", "statements_supported", b"statements_supported", "voice_added", b"voice_added", "voice_ended", b"voice_ended"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1181,3 +1181,55 @@ class KnownAt(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_known_at) -> _WhichOneofReturnType_known_at | None: ...
 
 Global___KnownAt: _TypeAlias = KnownAt  # noqa: Y015
+
+@_typing.final
+class Understood(_message.Message):
+    """What was drawn from a chunk: kept by the pipeline between its steps."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NOTHING_FIELD_NUMBER: _builtins.int
+    WORLD_FIELD_NUMBER: _builtins.int
+    VOICE_FIELD_NUMBER: _builtins.int
+    DROPPED_FIELD_NUMBER: _builtins.int
+    RECEIPTS_FIELD_NUMBER: _builtins.int
+    SETTING_FIELD_NUMBER: _builtins.int
+    nothing: _builtins.str
+    """Why there is nothing to remember, "" when there is something."""
+    @_builtins.property
+    def world(self) -> _containers.RepeatedCompositeFieldContainer[Global___WorldFact]:
+        """Triples, classified."""
+
+    @_builtins.property
+    def voice(self) -> _containers.RepeatedCompositeFieldContainer[Global___VoiceFact]:
+        """Sentences, classified."""
+
+    @_builtins.property
+    def dropped(self) -> _containers.RepeatedCompositeFieldContainer[Global___DroppedFact]:
+        """What was proposed and not believed."""
+
+    @_builtins.property
+    def receipts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Receipt]:
+        """What it cost."""
+
+    @_builtins.property
+    def setting(self) -> Global___Setting:
+        """What surrounded the chunk."""
+
+    def __init__(
+        self,
+        *,
+        nothing: _builtins.str = ...,
+        world: _abc.Iterable[Global___WorldFact] | None = ...,
+        voice: _abc.Iterable[Global___VoiceFact] | None = ...,
+        dropped: _abc.Iterable[Global___DroppedFact] | None = ...,
+        receipts: _abc.Iterable[Global___Receipt] | None = ...,
+        setting: Global___Setting | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["setting", b"setting"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "nothing", b"nothing", "receipts", b"receipts", "setting", b"setting", "voice", b"voice", "world", b"world"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Understood: _TypeAlias = Understood  # noqa: Y015

@@ -1,0 +1,61 @@
+"""Asserting: triples given directly become evidence and records, without a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.convert.assertions import assertions_in
+from gateway.services import Services
+from gateway.store.job_values import Job
+from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2, values_pb2
+from palimpsest.v1.memory_ingest_pb2 import AssertTriplesRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """What was recorded; `episode_ids` has the episode of each triple, in order."""
+
+    done: resolver_pb2.AssertResponse
+    episode_ids: Sequence[str]
+    episodes: Sequence[values_pb2.Episode]
+
+
+class Asserting:
+    """Idempotent by job: called again, it answers the same and changes nothing. Raises ServiceError."""
+
+    def __init__(self, services: Services, seconds: float) -> None:
+        self._services = services
+        self._seconds = seconds
+
+    async def record(self, job: Job, asked: AssertTriplesRequest) -> Asserted:
+        """One episode for each reference time, one passage for each triple, one revision for all."""
+        assertions = assertions_in(asked, job.created_at)
+        times = sorted({one.attested_at for one in assertions})
+        recorded = await self._services.call(
+            job.scope,
+            self._services.preprocessor.RecordAssertions,
+            preprocessor_pb2.RecordAssertionsRequest(
+                job_id=job.id,
+                source=asked.source,
+                groups=[
+                    preprocessor_pb2.AssertionGroup(
+                        reference_time=time,
+                        lines=[one.line for one in assertions if one.attested_at == time],
+                    )
+                    for time in times
+                ],
+            ),
+            self._seconds,
+        )
+        passages = {
+            time: iter(episode.passages) for time, episode in zip(times, recorded.episodes, strict=True)
+        }
+        for one in assertions:
+            passage = next(passages[one.attested_at])
+            one.message.passage_id, one.message.episode_id = passage.id, passage.episode_id
+        done = await self._services.call(
+            job.scope,
+            self._services.resolver.Assert,
+            resolver_pb2.AssertRequest(commit_id=job.id, assertions=[one.message for one in assertions]),
+            self._seconds,
+        )
+        return Asserted(done, [one.message.episode_id for one in assertions], list(recorded.episodes))

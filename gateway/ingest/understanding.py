@@ -1,0 +1,83 @@
+"""Understanding: from a saved chunk to classified facts, asking no model twice for one chunk."""
+
+from gateway.services import Services
+from gateway.store.graphs import Graphs
+from gateway.store.job_values import Job
+from gateway.store.progress import Progress
+from palimpsest.internal.v1 import classifier_pb2, extractor_pb2, recall_pb2, values_pb2
+from palimpsest.v1.memory_ingest_pb2 import AddEpisodeRequest
+
+UNDERSTOOD = "understood"
+"""The artifact that keeps a chunk's facts until the job ends."""
+
+
+class Understanding:
+    """Gathers context, extracts, classifies. Raises ServiceError."""
+
+    def __init__(
+        self,
+        services: Services,
+        graphs: Graphs,
+        progress: Progress,
+        store_seconds: float,
+        model_seconds: float,
+    ) -> None:
+        self._services = services
+        self._graphs = graphs
+        self._progress = progress
+        self._store_seconds = store_seconds
+        self._model_seconds = model_seconds
+
+    async def of_chunk(
+        self, job: Job, asked: AddEpisodeRequest, index: int, episode: str
+    ) -> values_pb2.Understood:
+        """The facts of a chunk; those of an earlier run of the step when there are some."""
+        kept = await self._progress.artifact(job.id, index, UNDERSTOOD)
+        if kept is not None:
+            return values_pb2.Understood.FromString(kept)
+        understood = await self._ask(job, asked, episode)
+        await self._progress.save_artifact(job.id, index, UNDERSTOOD, understood.SerializeToString())
+        return understood
+
+    async def _ask(self, job: Job, asked: AddEpisodeRequest, episode: str) -> values_pb2.Understood:
+        services = self._services
+        context = await services.call(
+            job.scope,
+            services.recall.GatherContext,
+            recall_pb2.GatherContextRequest(episode_id=episode),
+            self._store_seconds,
+        )
+        setting = context.setting
+        await self._tell(job, asked, setting)
+        extracted = await services.call(
+            job.scope,
+            services.extractor.Extract,
+            extractor_pb2.ExtractRequest(turns=context.turns, setting=setting),
+            self._model_seconds,
+        )
+        understood = values_pb2.Understood(
+            nothing=extracted.nothing,
+            dropped=extracted.dropped,
+            receipts=extracted.receipts,
+            setting=setting,
+        )
+        if not extracted.nothing:
+            classified = await services.call(
+                job.scope,
+                services.classifier.Classify,
+                classifier_pb2.ClassifyRequest(world=extracted.world, voice=extracted.voice, setting=setting),
+                self._model_seconds,
+            )
+            understood.world.extend(classified.world)
+            understood.voice.extend(classified.voice)
+            understood.dropped.extend(classified.dropped)
+            understood.receipts.extend(classified.receipts)
+        return understood
+
+    async def _tell(self, job: Job, asked: AddEpisodeRequest, setting: values_pb2.Setting) -> None:
+        """What only the gateway knows: the graph's user, languages and time zone."""
+        settings = (await self._graphs.get(job.scope)).settings
+        setting.user_name = settings.user_name
+        setting.time_zone = asked.time_zone or settings.time_zone or "UTC"
+        del setting.languages[:]
+        setting.languages.extend(settings.languages)
