@@ -7,9 +7,11 @@ predicates. What a draft adds is laid over what the store has.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from services.domain.graph import Literal
 from services.domain.ids import EntityId, RecordId, StatementId
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.scope import Scope
+from services.domain.slots import Reading
 from services.resolver.change import Draft
 from services.stores.graph.port import GraphStore, Records
 
@@ -30,7 +32,7 @@ class Closure:
         self._vocabulary = vocabulary
         self._scope = scope
         self._draft = draft
-        self._cardinality: dict[EntityId, Cardinality] = {}
+        self._keys: dict[EntityId, str] = {}
 
     async def read(self) -> Records:
         """The closure of the draft's touched statements, with the draft's records and revocations applied."""
@@ -46,13 +48,18 @@ class Closure:
 
     def cardinality(self, predicate: EntityId) -> Cardinality:
         """Of a predicate that `read` has met."""
-        return self._cardinality[predicate]
+        return self._vocabulary.cardinality(self._keys[predicate])
+
+    @property
+    def reading(self) -> Reading:
+        """How the entities that `read` has met read: each as itself, ties broken by their keys."""
+        return Reading({}, self._keys)
 
     async def _tied(self, records: Records) -> set[StatementId]:
-        await self._learn({statement.predicate for statement in records.statements})
+        await self._learn(records)
         tied: set[StatementId] = set()
         for subject, predicate in {(one.subject, one.predicate) for one in records.statements}:
-            if self._cardinality[predicate] is Cardinality.SINGLE:
+            if self.cardinality(predicate) is Cardinality.SINGLE:
                 tied.update(await self._graph.slot(self._scope, subject, predicate))
                 tied.update(
                     statement.id
@@ -64,12 +71,13 @@ class Closure:
                 tied.update((verdict.left, verdict.right))
         return tied
 
-    async def _learn(self, predicates: set[EntityId]) -> None:
-        unknown = sorted(predicates - self._cardinality.keys())
-        stored = {entity.id: entity for entity in await self._graph.entities(self._scope, unknown)}
-        for predicate in unknown:
-            entity = self._draft.entities.get(predicate) or stored[predicate]
-            self._cardinality[predicate] = self._vocabulary.cardinality(entity.key)
+    async def _learn(self, records: Records) -> None:
+        named = {statement.predicate for statement in records.statements}
+        named |= {one.object for one in records.statements if not isinstance(one.object, Literal)}
+        unknown = sorted(named - self._keys.keys())
+        stored = await self._graph.entities(self._scope, unknown)
+        self._keys |= {entity.id: entity.key for entity in stored}
+        self._keys |= {id: self._draft.entities[id].key for id in unknown if id in self._draft.entities}
 
 
 def _empty() -> Records:

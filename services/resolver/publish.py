@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
 
-from services.domain.beliefs import BeliefChanges, changes, derive
+from services.domain.beliefs import BeliefChanges, believed, changes, derive
 from services.domain.errors import Conflict
 from services.domain.graph import EntityType, Literal, Span
 from services.domain.ids import EntityId, Revision, StatementId
@@ -118,9 +118,8 @@ class Publisher:
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
         closure = Closure(self._stores.graph, self._vocabulary, scope, draft)
         records = await closure.read()
-        derived = derive(records, closure.cardinality)
-        believed = [span for span in records.spans if span.known_to is None]
-        spans = changes(scope, draft.revision, believed, derived)
+        derived = derive(records, closure.cardinality, reading=closure.reading)
+        spans = changes(scope, draft.revision, records.spans, derived)
         unsupported = _unsupported(records, draft)
         commit = Commit(
             revision=draft.revision,
@@ -146,7 +145,8 @@ class Publisher:
             unsupported_voice=tuple(sorted(draft.voice_unsupported)),
             orphans=_named_by(records, unsupported),
         )
-        return change, _outcome(draft, spans, believed)
+        known = believed(records.spans, Revision(draft.revision - 1))
+        return change, _outcome(draft, spans, known)
 
 
 def _payload(change: Change) -> bytes:
@@ -181,10 +181,10 @@ def _named_by(records: Records, unsupported: tuple[StatementId, ...]) -> tuple[E
     return tuple(sorted(named))
 
 
-def _outcome(draft: Draft, spans: BeliefChanges, believed: Sequence[Span]) -> Outcome:
-    closed = set(spans.closed)
-    still = [span for span in believed if span.id not in closed]
-    before = {span.statement for span in believed if span.invalid_at is None}
+def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outcome:
+    closed = {span.id for span in spans.closed}
+    still = [span for span in known if span.id not in closed]
+    before = {span.statement for span in known if span.invalid_at is None}
     after = {span.statement for span in (*still, *spans.opened) if span.invalid_at is None}
     claimed = {claim.statement for claim in draft.claims.values()}
     return Outcome(
