@@ -47,6 +47,7 @@ class RecallRequest(_message.Message):
     ALLOW_DEGRADED_FIELD_NUMBER: _builtins.int
     MIN_REVISION_FIELD_NUMBER: _builtins.int
     INCLUDE_ENDED_FIELD_NUMBER: _builtins.int
+    USER_NAME_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     """The question; may be empty when seeds or filters say enough."""
     now: _builtins.int
@@ -81,6 +82,8 @@ class RecallRequest(_message.Message):
     """Wait until this revision is published."""
     include_ended: _builtins.bool
     """Whether ended facts may be answered where no as_of is given."""
+    user_name: _builtins.str
+    """How the graph's user is called: whom "I" in the question means."""
     @_builtins.property
     def known_at(self) -> _values_pb2.KnownAt:
         """Which knowledge to answer from."""
@@ -126,10 +129,11 @@ class RecallRequest(_message.Message):
         allow_degraded: _builtins.bool = ...,
         min_revision: _builtins.int = ...,
         include_ended: _builtins.bool = ...,
+        user_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "as_of", b"as_of", "known_at", b"known_at", "range_end", b"range_end", "range_start", b"range_start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "allow_degraded", b"allow_degraded", "as_of", b"as_of", "entity_hints", b"entity_hints", "explain", b"explain", "graph_aspects", b"graph_aspects", "include_ended", b"include_ended", "include_facts", b"include_facts", "include_passages", b"include_passages", "include_voice", b"include_voice", "known_at", b"known_at", "labels", b"labels", "max_facts", b"max_facts", "max_hops", b"max_hops", "max_passages", b"max_passages", "min_revision", b"min_revision", "now", b"now", "query", b"query", "range_end", b"range_end", "range_start", b"range_start", "time_zone", b"time_zone", "token_budget", b"token_budget", "voice_aspects", b"voice_aspects"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "allow_degraded", b"allow_degraded", "as_of", b"as_of", "entity_hints", b"entity_hints", "explain", b"explain", "graph_aspects", b"graph_aspects", "include_ended", b"include_ended", "include_facts", b"include_facts", "include_passages", b"include_passages", "include_voice", b"include_voice", "known_at", b"known_at", "labels", b"labels", "max_facts", b"max_facts", "max_hops", b"max_hops", "max_passages", b"max_passages", "min_revision", b"min_revision", "now", b"now", "query", b"query", "range_end", b"range_end", "range_start", b"range_start", "time_zone", b"time_zone", "token_budget", b"token_budget", "user_name", b"user_name", "voice_aspects", b"voice_aspects"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__as_of: _TypeAlias = _typing.Literal["as_of"]  # noqa: Y015
     _WhichOneofArgType__as_of: _TypeAlias = _typing.Literal["_as_of", b"_as_of"]  # noqa: Y015
@@ -156,7 +160,7 @@ class LegRank(_message.Message):
     RANK_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
     leg: _builtins.str
-    """TARGET_KIND (statements_dense, passages_lexical, passages_neighbour, voice_dense, …), or walk or time alone."""
+    """TARGET_KIND (statements_dense, passages_lexical, passages_neighbour, voice_dense, …), or walk, time or replaced alone."""
     rank: _builtins.int
     """From 1."""
     score: _builtins.float
@@ -364,10 +368,13 @@ class RecalledVoice(_message.Message):
     EVIDENCE_FIELD_NUMBER: _builtins.int
     LEGS_FIELD_NUMBER: _builtins.int
     IN_CONTEXT_FIELD_NUMBER: _builtins.int
+    HOLDS_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """Fused score, 0 to 1."""
     in_context: _builtins.bool
     """True when the prompt block has it."""
+    holds: _builtins.bool
+    """True when it holds at the time asked about."""
     @_builtins.property
     def voice(self) -> _values_pb2.VoiceAspect:
         """The voice aspect."""
@@ -388,10 +395,11 @@ class RecalledVoice(_message.Message):
         evidence: _abc.Iterable[_builtins.str] | None = ...,
         legs: _abc.Iterable[Global___LegRank] | None = ...,
         in_context: _builtins.bool = ...,
+        holds: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["voice", b"voice"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "in_context", b"in_context", "legs", b"legs", "score", b"score", "voice", b"voice"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "holds", b"holds", "in_context", b"in_context", "legs", b"legs", "score", b"score", "voice", b"voice"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -442,7 +450,7 @@ class RecallResponse(_message.Message):
 
     @_builtins.property
     def degraded(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Stores that were down: graph, vectors."""
+        """What was down: graph, vectors, memory or embedder."""
 
     @_builtins.property
     def plan(self) -> Global___Plan:
@@ -482,12 +490,17 @@ class Plan(_message.Message):
     RANGE_END_FIELD_NUMBER: _builtins.int
     INTENT_FIELD_NUMBER: _builtins.int
     UNMATCHED_HINTS_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    GRAPH_ASPECTS_FIELD_NUMBER: _builtins.int
+    VOICE_ASPECTS_FIELD_NUMBER: _builtins.int
     range_start: _builtins.int
     """Start of a period in the question."""
     range_end: _builtins.int
     """End of that period."""
     intent: _builtins.str
     """attribute, relationship, temporal, what_changed, preferences or open."""
+    as_of: _builtins.int
+    """A moment that the question names literally ("as of March 2025"); facts that don't hold then are left out."""
     @_builtins.property
     def entities(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Entity]:
         """Entities mentioned."""
@@ -495,6 +508,14 @@ class Plan(_message.Message):
     @_builtins.property
     def unmatched_hints(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Entity hints that name nothing here."""
+
+    @_builtins.property
+    def graph_aspects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Graph aspects that its words point to."""
+
+    @_builtins.property
+    def voice_aspects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Voice aspects that its words point to."""
 
     def __init__(
         self,
@@ -504,15 +525,22 @@ class Plan(_message.Message):
         range_end: _builtins.int | None = ...,
         intent: _builtins.str = ...,
         unmatched_hints: _abc.Iterable[_builtins.str] | None = ...,
+        as_of: _builtins.int | None = ...,
+        graph_aspects: _abc.Iterable[_builtins.str] | None = ...,
+        voice_aspects: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_range_end", b"_range_end", "_range_start", b"_range_start", "range_end", b"range_end", "range_start", b"range_start"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "as_of", b"as_of", "range_end", b"range_end", "range_start", b"range_start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_range_end", b"_range_end", "_range_start", b"_range_start", "entities", b"entities", "intent", b"intent", "range_end", b"range_end", "range_start", b"range_start", "unmatched_hints", b"unmatched_hints"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "as_of", b"as_of", "entities", b"entities", "graph_aspects", b"graph_aspects", "intent", b"intent", "range_end", b"range_end", "range_start", b"range_start", "unmatched_hints", b"unmatched_hints", "voice_aspects", b"voice_aspects"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__as_of: _TypeAlias = _typing.Literal["as_of"]  # noqa: Y015
+    _WhichOneofArgType__as_of: _TypeAlias = _typing.Literal["_as_of", b"_as_of"]  # noqa: Y015
     _WhichOneofReturnType__range_end: _TypeAlias = _typing.Literal["range_end"]  # noqa: Y015
     _WhichOneofArgType__range_end: _TypeAlias = _typing.Literal["_range_end", b"_range_end"]  # noqa: Y015
     _WhichOneofReturnType__range_start: _TypeAlias = _typing.Literal["range_start"]  # noqa: Y015
     _WhichOneofArgType__range_start: _TypeAlias = _typing.Literal["_range_start", b"_range_start"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__as_of) -> _WhichOneofReturnType__as_of | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__range_end) -> _WhichOneofReturnType__range_end | None: ...
     @_typing.overload

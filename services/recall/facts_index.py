@@ -1,0 +1,99 @@
+"""FactsIndex: one graph's statements and names, searchable by words; read from the graph store."""
+
+import asyncio
+from collections.abc import Sequence
+
+from services.domain.graph import EntityType, Literal
+from services.domain.ids import Revision, StatementId
+from services.domain.predicates import Vocabulary
+from services.domain.scope import Scope
+from services.recall.bm25 import Bm25
+from services.recall.cues import PredicateWords
+from services.recall.mentions import AliasTable
+from services.recall.terms import terms
+from services.stores.graph.port import AsOf, GraphStore, StatementView
+from services.stores.paging import Page
+
+PAGE = 1_000
+"""Statements read at a time."""
+_ALIAS_BYTES = 400
+
+
+class FactsIndex:
+    """Lexical postings of statements and entities, and the alias table, as of one published revision.
+
+    What it holds may be more than a reader may see: every hit is read again from the store, as asked.
+    Statements are read in order of creation, so a later revision costs what it adds.
+    """
+
+    def __init__(self, graph: GraphStore, vocabulary: Vocabulary, scope: Scope) -> None:
+        self._graph = graph
+        self._vocabulary = vocabulary
+        self._scope = scope
+        self._revision: Revision | None = None
+        self._after = ""
+        self._unread: set[StatementId] = set()
+        self.statements = Bm25()
+        self.entities = Bm25()
+        self.aliases = AliasTable(())
+        self.predicates = PredicateWords((), vocabulary)
+
+    @property
+    def bytes(self) -> int:
+        return self.statements.bytes + self.entities.bytes + len(self.aliases) * _ALIAS_BYTES
+
+    async def bring_forward(self, revision: Revision) -> None:
+        """Reads what `revision` has and this has not. Raises StoreUnavailable, and can then be repeated."""
+        if self._revision is not None and revision <= self._revision:
+            return
+        await self._read_statements(revision)
+        aliases = AliasTable(await self._graph.aliases(self._scope, revision))
+        entities = Bm25()
+        for id, names in _names(aliases).items():
+            entities.add(id, [term for name in names for term in terms(name)])
+        self.aliases, self.entities = aliases, entities
+        self.predicates = PredicateWords(aliases.predicates, self._vocabulary)
+        self._revision = revision
+
+    async def _read_statements(self, revision: Revision) -> None:
+        # Ids that were met without a readable text (not published yet, or forgotten) are asked for again.
+        await self._add(sorted(self._unread), revision)
+        after = self._after
+        while True:
+            listed = await self._graph.scan(self._scope, Page(PAGE, after))
+            fresh = [id for id in listed.items if id not in self.statements and id not in self._unread]
+            await self._add(fresh, revision)
+            # The last page is read again next time: what comes later is put at its end.
+            self._after = after
+            if not listed.after:
+                return
+            after = listed.after
+
+    async def _add(self, ids: Sequence[StatementId], revision: Revision) -> None:
+        if not ids:
+            return
+        views = await self._graph.views(self._scope, ids, AsOf(revision))
+        readable = [view for view in views if view.statement.fact]
+        # Cutting words is the work; the event loop stays free meanwhile.
+        cut = await asyncio.to_thread(lambda: [statement_terms(view) for view in readable])
+        for view, found in zip(readable, cut, strict=True):
+            self.statements.add(view.statement.id, found)
+        self._unread = (self._unread | set(ids)) - {view.statement.id for view in readable}
+
+
+def statement_terms(view: StatementView) -> list[str]:
+    """The words of the sentence, and those of the triple that it lacks."""
+    target = view.statement.object
+    named = target.text if isinstance(target, Literal) else view.object.name if view.object else ""
+    found = terms(view.statement.fact)
+    have = set(found)
+    triple = terms(f"{view.subject.name} {view.predicate.name.replace('_', ' ')} {named}")
+    return found + [term for term in triple if term not in have]
+
+
+def _names(aliases: AliasTable) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for named in aliases.nodes:
+        if named.type is not EntityType.PREDICATE:
+            names.setdefault(named.id, []).append(named.name)
+    return names

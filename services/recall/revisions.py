@@ -1,0 +1,62 @@
+"""Revisions: which published revision a read sees, and waiting for one that a writer was told."""
+
+import asyncio
+from dataclasses import dataclass
+
+from palimpsest.internal.v1 import values_pb2 as pb
+from services.domain.errors import RevisionNotReady
+from services.domain.ids import Revision
+from services.domain.instants import Instant
+from services.domain.scope import Scope
+from services.stores.memory.port import RevisionLog
+
+WAIT_SECONDS = 2.0
+POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a read knows: the graph as of revision `at`, text saved until `saved_until` (None: all of it).
+
+    `current` is the latest published revision, which indexes may have reached.
+    """
+
+    at: Revision
+    current: Revision
+    saved_until: Instant | None = None
+
+
+class Revisions:
+    """Resolves `known_at` and `min_revision` of requests."""
+
+    def __init__(self, log: RevisionLog, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._log = log
+        self._wait_seconds = wait_seconds
+
+    async def known(self, scope: Scope, known_at: pb.KnownAt, min_revision: int = 0) -> Known:
+        """Waits for `min_revision`, then reads `known_at`; a revision to come reads as the latest.
+
+        Raises RevisionNotReady when it is not published in time, StoreUnavailable.
+        """
+        current = await self._published(scope, Revision(min_revision))
+        match known_at.WhichOneof("known_at"):
+            case "revision" if known_at.revision < current:
+                at = Revision(max(0, known_at.revision))
+                clocks = await self._log.clocks(scope, [at])
+                return Known(at, current, clocks.get(at))
+            case "clock":
+                clock = Instant(known_at.clock)
+                return Known(await self._log.at(scope, clock), current, clock)
+            case _:
+                return Known(current, current)
+
+    async def _published(self, scope: Scope, wanted: Revision) -> Revision:
+        current = await self._log.current(scope)
+        waited = 0.0
+        while current < wanted:
+            if waited >= self._wait_seconds:
+                raise RevisionNotReady(wanted, current)
+            await asyncio.sleep(POLL_SECONDS)
+            waited += POLL_SECONDS
+            current = await self._log.current(scope)
+        return current

@@ -1,0 +1,107 @@
+"""TextsIndex: one graph's passages and voice aspects, searchable by words; read from the memory stores."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from services.domain.ids import EpisodeId, Revision
+from services.domain.memory import Passage, VoiceAspect
+from services.domain.scope import Scope
+from services.recall.bm25 import Bm25, Scores
+from services.recall.terms import terms
+from services.stores.memory.port import TextStore, VoiceStore
+from services.stores.paging import Page
+
+PAGE = 1_000
+"""Passages or voice aspects read at a time."""
+NEIGHBOUR_SHARE = 0.5
+"""How much of a turn's score its neighbours get: a question is often answered beside the words it repeats."""
+
+Version = tuple[Revision, int]
+"""The published revision, and how many episodes there are: one of the two tells every change."""
+
+
+class TextsIndex:
+    """Lexical postings of passages, with who stands beside whom, and of voice aspects.
+
+    Built anew when an episode has gone, so that nothing of its words stays. Read it in one go after it was
+    brought forward: the next await may find it larger.
+    """
+
+    def __init__(self, text: TextStore, voice: VoiceStore, scope: Scope) -> None:
+        self._text = text
+        self._voice_store = voice
+        self._scope = scope
+        self._version: Version | None = None
+        self.passages = Bm25()
+        self.voice = Bm25()
+        self._at: dict[tuple[EpisodeId, int], int] = {}
+        self._before: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._after: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    @property
+    def bytes(self) -> int:
+        return self.passages.bytes + self.voice.bytes + len(self._at) * 200
+
+    async def bring_forward(self, revision: Revision) -> None:
+        """Reads what has come, and what has gone. Raises StoreUnavailable, and can then be repeated."""
+        version = (revision, await self._text.count_episodes(self._scope))
+        if version == self._version:
+            return
+        passages = await self._all_passages()
+        found = {passage.id for passage in passages}
+        if any(id not in found for id in self.passages.ids):
+            self.passages, self._at = Bm25(), {}
+        fresh = [passage for passage in passages if passage.id not in self.passages]
+        cut = await asyncio.to_thread(lambda: [passage_terms(passage) for passage in fresh])
+        for passage, words in zip(fresh, cut, strict=True):
+            self._at[passage.episode, passage.position] = len(self.passages)
+            self.passages.add(passage.id, words)
+        self._before, self._after = self._beside(-1), self._beside(1)
+        self.voice = await self._all_voice(revision)
+        self._version = version
+
+    def with_neighbours(self, scores: Scores) -> Scores:
+        """Scores of passages with a share of each neighbour's added; the same shape."""
+        padded = np.append(scores, 0.0)  # place -1 is nobody
+        lifted: Scores = scores + NEIGHBOUR_SHARE * (padded[self._before] + padded[self._after])
+        return lifted
+
+    def _beside(self, step: int) -> npt.NDArray[np.int64]:
+        """For each place the place `step` further in its episode, -1 where there is none."""
+        places = np.full(len(self.passages), -1, dtype=np.int64)
+        for (episode, position), place in self._at.items():
+            places[place] = self._at.get((episode, position + step), -1)
+        return places
+
+    async def _all_passages(self) -> list[Passage]:
+        passages: list[Passage] = []
+        after = ""
+        while True:
+            listed = await self._text.scan_passages(self._scope, Page(PAGE, after))
+            passages += listed.items
+            if not listed.after:
+                return passages
+            after = listed.after
+
+    async def _all_voice(self, revision: Revision) -> Bm25:
+        index = Bm25()
+        after = ""
+        while True:
+            listed = await self._voice_store.list_aspects(self._scope, (), revision, Page(PAGE, after))
+            for aspect, words in _cut(listed.items):
+                index.add(aspect.id, words)
+            if not listed.after:
+                return index
+            after = listed.after
+
+
+def passage_terms(passage: Passage) -> list[str]:
+    """The words of a passage; who spoke is one of them."""
+    return terms(f"{passage.speaker} {passage.text}")
+
+
+def _cut(aspects: Sequence[VoiceAspect]) -> list[tuple[VoiceAspect, list[str]]]:
+    return [(aspect, terms(aspect.text)) for aspect in aspects if aspect.text]
