@@ -49,7 +49,7 @@ def recalled_spans(text: str) -> list[tuple[int, int]]:
 
 
 def is_recalled(text: str) -> bool:
-    """True when `text` is recalled context and nothing else: recalled lines, and at most a frame around them."""
+    """True when `text` is recalled lines, at most with a frame around them, and nothing else."""
     lines = [text[start:end] for start, end in _lines(text) if not text[start:end].isspace()]
     recalled = [_is_recalled_line(line) for line in lines]
     return any(recalled) and all(

@@ -1,0 +1,54 @@
+"""The vectors of passages: written after the passages are saved, removed before they are."""
+
+from collections.abc import Mapping, Sequence
+
+from services.domain.headings import is_heading
+from services.domain.ids import EpisodeId, session_key
+from services.domain.memory import Episode, Passage
+from services.domain.recalled import is_recalled
+from services.domain.scope import Scope
+from services.llm.port import Embedder
+from services.stores.vectors.port import Collection, VectorRow, VectorStore
+
+BATCH = 128
+"""Passages embedded in one call: enough to fill a model's batch, few enough to bound memory."""
+
+
+class PassageIndex:
+    """Embeds passages and keeps their vectors."""
+
+    def __init__(self, vectors: VectorStore, embedder: Embedder) -> None:
+        self._vectors = vectors
+        self._embedder = embedder
+
+    async def add(self, scope: Scope, episodes: Sequence[Episode], passages: Sequence[Passage]) -> None:
+        """Writes the vectors that are not there yet.
+
+        Headings are not searched for, and what this memory recalled must not be found as evidence of itself.
+        Raises EngineError and StoreUnavailable; called again, it goes on where it stopped.
+        """
+        wanted = [one for one in passages if not is_heading(one.text) and not is_recalled(one.text)]
+        if not wanted:
+            return
+        there = await self._vectors.fetch(scope, Collection.PASSAGES, [passage.id for passage in wanted])
+        missing = [passage for passage in wanted if passage.id not in there]
+        by_id = {episode.id: episode for episode in episodes}
+        for start in range(0, len(missing), BATCH):
+            await self._write(scope, by_id, missing[start : start + BATCH])
+
+    async def remove(self, scope: Scope, passages: Sequence[Passage]) -> None:
+        """Idempotent."""
+        if passages:
+            await self._vectors.delete(scope, Collection.PASSAGES, [passage.id for passage in passages])
+
+    async def _write(
+        self, scope: Scope, episodes: Mapping[EpisodeId, Episode], passages: Sequence[Passage]
+    ) -> None:
+        vectors = await self._embedder.passages([passage.text for passage in passages])
+        rows: list[VectorRow] = []
+        for passage, vector in zip(passages, vectors, strict=True):
+            episode = episodes[passage.episode]
+            said_at = episode.reference_time if passage.said_at is None else passage.said_at
+            session = "" if episode.session is None else session_key(scope, episode.session)
+            rows.append(VectorRow(passage.id, vector, valid_at=said_at, created_at=said_at, session=session))
+        await self._vectors.upsert(scope, Collection.PASSAGES, rows)

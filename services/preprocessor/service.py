@@ -1,0 +1,196 @@
+"""The preprocessor's calls. It owns documents, versions, episodes and passages, and the passages' vectors."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from palimpsest.internal.v1 import preprocessor_pb2 as pb
+from services.domain.errors import DocumentNotFound, EpisodeNotFound
+from services.domain.facts import NothingReason
+from services.domain.ids import DocumentId, EpisodeId, JobId
+from services.domain.instants import Instant
+from services.domain.memory import DocumentVersion, Episode, Passage
+from services.domain.recalled import is_recalled
+from services.domain.scope import Scope
+from services.llm import tokens
+from services.llm.port import Embedder
+from services.preprocessor.assertions import assertion_episode
+from services.preprocessor.draft import Draft, Drafter, why_nothing
+from services.preprocessor.index import PassageIndex
+from services.preprocessor.layout import of_source
+from services.preprocessor.source import Source, read_source, text_hash
+from services.preprocessor.versions import removed
+from services.stores.errors import WriteConflict
+from services.stores.memory.port import TextStore
+from services.stores.paging import Page
+from services.stores.vectors.port import VectorStore
+from services.wire.texts import episode_out
+
+_ATTEMPTS = 5
+"""Tries to save a document's version while other jobs save versions of the same document."""
+
+
+class Preprocessor:
+    """Turns text into saved episodes. Every call is idempotent; errors of stores and models pass through."""
+
+    def __init__(
+        self, text: TextStore, vectors: VectorStore, embedder: Embedder, now: Callable[[], Instant]
+    ) -> None:
+        self._text = text
+        self._index = PassageIndex(vectors, embedder)
+        self._now = now
+
+    async def preprocess(self, scope: Scope, request: pb.PreprocessRequest) -> pb.PreprocessResponse:
+        """Saves what is new in a job's text. A repeated call of a job answers the same and saves nothing.
+
+        Raises ValidationFailed, UnstorableText, and WriteConflict when other jobs keep saving versions of the
+        same document.
+        """
+        source = read_source(scope, request.source)
+        job = JobId(request.job_id)
+        draft = await self._saved(scope, job, source)
+        attempt = 0
+        while draft is None:
+            attempt += 1
+            draft = await Drafter(self._text, scope, job, source, self._now()).draft()
+            try:
+                await self._save(scope, draft.episodes, draft.passages, draft.saved_version)
+            except WriteConflict:
+                if attempt == _ATTEMPTS:
+                    raise
+                draft = await self._saved(scope, job, source)
+        await self._index.add(scope, draft.episodes, draft.passages)
+        return await self._answer(scope, source, draft)
+
+    async def record_assertions(
+        self, scope: Scope, request: pb.RecordAssertionsRequest
+    ) -> pb.RecordAssertionsResponse:
+        """Saves one episode a group. A repeated call of a job answers what the first saved."""
+        episodes = await self._text.episodes_of_job(scope, JobId(request.job_id))
+        passages = await self._passages(scope, episodes)
+        if not episodes:
+            now = self._now()
+            drafted = [assertion_episode(scope, request, at, now) for at in range(len(request.groups))]
+            episodes = [episode for episode, _ in drafted]
+            passages = [passage for _, lines in drafted for passage in lines]
+            await self._save(scope, episodes, passages, None)
+        await self._index.add(scope, episodes, passages)
+        grouped = _by_episode(passages)
+        return pb.RecordAssertionsResponse(
+            episodes=[episode_out(episode, grouped.get(episode.id, ())) for episode in episodes]
+        )
+
+    async def quote(self, scope: Scope, request: pb.QuoteRequest) -> pb.QuoteResponse:
+        """Counts all of a text, as if nothing of it were known. Writes nothing."""
+        layout = of_source(read_source(scope, request.source))
+        spans = await asyncio.to_thread(layout.cut) if layout.pieces else []
+        total = sum(span.tokens for span in spans) if len(spans) < 2 else await _count(layout.text)
+        return pb.QuoteResponse(tokens=total, chunks=len(spans))
+
+    async def get_document(self, scope: Scope, request: pb.GetDocumentRequest) -> pb.GetDocumentResponse:
+        """One version, or the newest for 0. Raises DocumentNotFound."""
+        document = DocumentId(request.document_id)
+        if request.version:
+            found = await self._text.version(scope, document, request.version)
+        else:
+            found = await self._text.latest_version(scope, document)
+        if found is None:
+            raise DocumentNotFound(document)
+        return pb.GetDocumentResponse(
+            document_id=found.document,
+            version=found.version,
+            text=found.text,
+            title=found.title,
+            reference_time=found.reference_time,
+            created_at=found.created_at,
+        )
+
+    async def delete_episode_text(
+        self, scope: Scope, request: pb.DeleteEpisodeTextRequest
+    ) -> pb.DeleteEpisodeTextResponse:
+        """Removes an episode's text, passages and vectors; the episode stays as deleted.
+
+        Raises EpisodeNotFound for one that never was. Idempotent.
+        """
+        episode = EpisodeId(request.episode_id)
+        if not await self._text.episodes(scope, [episode]):
+            raise EpisodeNotFound(episode)
+        # Vectors first: once the passages are gone nothing tells which vectors were theirs.
+        await self._index.remove(scope, await self._text.passages_of(scope, episode))
+        deleted = await self._text.delete_episode(scope, episode, self._now())
+        return pb.DeleteEpisodeTextResponse(deleted=deleted)
+
+    async def _saved(self, scope: Scope, job: JobId, source: Source) -> Draft | None:
+        """What this job has saved before; None when it has not."""
+        episodes = await self._text.episodes_of_job(scope, job)
+        version = None if source.document is None else await self._text.version_of_job(scope, job)
+        if not episodes and version is None:
+            return None
+        nothing = None if episodes else why_nothing(bool(source.text.strip()))
+        number = 0 if version is None else version.version
+        return Draft(episodes, await self._passages(scope, episodes), version, number, nothing)
+
+    async def _save(
+        self,
+        scope: Scope,
+        episodes: Sequence[Episode],
+        passages: Sequence[Passage],
+        version: DocumentVersion | None,
+    ) -> None:
+        if episodes or version is not None:
+            await self._text.save(scope, episodes, passages, version)
+
+    async def _answer(self, scope: Scope, source: Source, draft: Draft) -> pb.PreprocessResponse:
+        total = await _count(of_source(source).text)
+        passages = _by_episode(draft.passages)
+        return pb.PreprocessResponse(
+            chunks=[_chunk(episode, passages.get(episode.id, ())) for episode in draft.episodes],
+            tokens=total,
+            # A cut or a joint may cost a token; what was new is never more than all there is.
+            tokens_saved=max(0, total - sum(episode.tokens for episode in draft.episodes)),
+            version=draft.version,
+            nothing=draft.nothing or "",
+            removed_passage_ids=await self._removed(scope, draft.saved_version),
+        )
+
+    async def _removed(self, scope: Scope, version: DocumentVersion | None) -> Sequence[str]:
+        """Passages of earlier versions that this one no longer says."""
+        if version is None or version.version == 1:
+            return ()
+        earlier: list[Passage] = []
+        page = Page(size=1_000)
+        while True:
+            listed = await self._text.document_passages(scope, version.document, version.version, page)
+            earlier += listed.items
+            if not listed.after:
+                return await asyncio.to_thread(removed, earlier, version.text)
+            page = Page(page.size, listed.after)
+
+    async def _passages(self, scope: Scope, episodes: Sequence[Episode]) -> list[Passage]:
+        return [passage for one in episodes for passage in await self._text.passages_of(scope, one.id)]
+
+
+def _by_episode(passages: Sequence[Passage]) -> dict[EpisodeId, list[Passage]]:
+    grouped: dict[EpisodeId, list[Passage]] = {}
+    for passage in passages:
+        grouped.setdefault(passage.episode, []).append(passage)
+    return grouped
+
+
+def _chunk(episode: Episode, passages: Sequence[Passage]) -> pb.Chunk:
+    return pb.Chunk(
+        episode_id=episode.id,
+        tokens=episode.tokens,
+        hash=text_hash(episode.text),
+        nothing=_why_nothing_in(passages),
+    )
+
+
+def _why_nothing_in(passages: Sequence[Passage]) -> str:
+    """Why a chunk needs no understanding: it was recalled from here, or deleted since; "" when it does."""
+    if not passages:
+        return NothingReason.NO_DURABLE_FACT
+    return NothingReason.RECALLED_TEXT if all(is_recalled(one.text) for one in passages) else ""
+
+
+async def _count(text: str) -> int:
+    return await asyncio.to_thread(tokens.count, text)

@@ -1,0 +1,120 @@
+"""Versions: what a new text of a document says that the one before it did not, and what it no longer says.
+
+Paragraphs are compared by their words, wherever they stand, so moving one is no change; one whose sentences
+are all known (two were joined, lines were broken anew) is none either. A changed paragraph is kept whole.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby, takewhile
+
+from services.domain.ids import PassageId
+from services.domain.instants import Instant
+from services.domain.memory import Passage
+from services.domain.sentences import sentences
+from services.preprocessor.blocks import Block, Path, blocks
+from services.preprocessor.chunking import MINIMUM, THRESHOLD
+from services.preprocessor.layout import Layout, of_document
+
+_CUT_BYTES = THRESHOLD - 2 * MINIMUM - 50
+"""Only a sentence that fills the whole stretch where a chunk may end is cut: so many tokens at least."""
+
+
+class Contents:
+    """What a text says, for asking whether it says something else as well."""
+
+    def __init__(self, text: str) -> None:
+        said = [text[block.start : block.end] for block in blocks(text)]
+        self._paragraphs = {_words(paragraph) for paragraph in said}
+        self._sentences = {_words(sentence) for paragraph in said for sentence in sentences(paragraph)}
+        self._long = [one for one in self._sentences if len(one.encode("utf-8", "replace")) >= _CUT_BYTES]
+
+    def has(self, paragraph: str) -> bool:
+        """True when a paragraph of the text reads so, or each sentence stands somewhere in it."""
+        return _words(paragraph) in self._paragraphs or all(
+            _words(sentence) in self._sentences for sentence in sentences(paragraph)
+        )
+
+    def has_part(self, part: str) -> bool:
+        """As `has`, for the first or last passage of a chunk, at whose ends a long sentence may be cut."""
+        if self.has(part):
+            return True
+        pieces = [_words(sentence) for sentence in sentences(part)]
+        ends = {0, len(pieces) - 1}
+        return all(
+            piece in self._sentences or (index in ends and any(piece in one for one in self._long))
+            for index, piece in enumerate(pieces)
+        )
+
+
+def changes(text: str, before: str, said_at: Instant) -> Layout | None:
+    """The paragraphs of `text` that say what `before` did not, as a text of their own; None without any.
+
+    A heading is context: kept above what changed under it, no change by itself unless nothing is under it.
+    """
+    known = Contents(before)
+    found = blocks(text)
+    changed = [
+        block
+        for block, following in zip(found, (*found[1:], None), strict=True)
+        if (block.heading is None or _stands_alone(block, following))
+        and not known.has(text[block.start : block.end])
+    ]
+    if not changed:
+        return None
+    above = _shared(changed)
+    kept = _with_headings(found, changed, len(above))
+    together = "\n\n".join(text[block.start : block.end] for block in kept)
+    return of_document(together, said_at, above)
+
+
+def removed(passages: Iterable[Passage], text: str) -> list[PassageId]:
+    """Which of a document's earlier passages `text` does not say any more."""
+    now = Contents(text)
+    gone: list[PassageId] = []
+    ordered = sorted(passages, key=lambda passage: (passage.episode, passage.position))
+    for _, chunk in groupby(ordered, key=lambda passage: passage.episode):
+        members = list(chunk)
+        for index, passage in enumerate(members):
+            outer = index in (0, len(members) - 1)
+            if not (now.has_part(passage.text) if outer else now.has(passage.text)):
+                gone.append(passage.id)
+    return gone
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _stands_alone(block: Block, following: Block | None) -> bool:
+    """True for a heading with nothing under it."""
+    if block.heading is None or following is None:
+        return True
+    return following.heading is not None and following.heading.level <= block.heading.level
+
+
+def _shared(changed: Sequence[Block]) -> Path:
+    """The headings that stand above every changed block."""
+    shared = changed[0].path
+    for block in changed[1:]:
+        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(shared, block.path, strict=False))
+        shared = tuple(one for one, _ in pairs)
+    return shared
+
+
+def _with_headings(found: Sequence[Block], changed: Sequence[Block], skip: int) -> list[Block]:
+    """The changed blocks, each under those headings above it that are neither shared nor shown already."""
+    wanted = {block.start for block in changed}
+    kept: list[Block] = []
+    open_headings: list[Block] = []
+    shown: set[int] = set()
+    for block in found:
+        if block.heading is not None:
+            level = block.heading.level
+            open_headings = [one for one in open_headings if one.heading and one.heading.level < level]
+        if block.start in wanted:
+            fresh = [one for one in (*open_headings[skip:], block) if one.start not in shown]
+            kept += fresh
+            shown.update(one.start for one in fresh)
+        if block.heading is not None:
+            open_headings.append(block)
+    return kept
