@@ -48,7 +48,8 @@ class Closure:
 
     def cardinality(self, predicate: EntityId) -> Cardinality:
         """Of a predicate that `read` has met."""
-        return self._vocabulary.cardinality(self._keys[predicate])
+        key = self._keys[predicate]  # empty once the predicate was forgotten with all that it said
+        return self._vocabulary.cardinality(key) if key else Cardinality.MULTI
 
     @property
     def reading(self) -> Reading:

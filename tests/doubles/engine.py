@@ -1,0 +1,58 @@
+"""An engine that answers what a test tells it, and keeps what it was asked."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from services.domain.scope import Scope
+from services.llm import tasks
+from services.llm.port import Answer, Receipt
+
+T = TypeVar("T")
+
+Judge = Callable[[tasks.JudgeStatements], Sequence[tasks.PairVerdict]]
+JudgeVoice = Callable[[tasks.JudgeVoice], Sequence[tasks.VoiceVerdict]]
+
+
+class ScriptedEngine:
+    """Says nothing unless told to. `asked` keeps every task, in order."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.asked: list[object] = []
+        self.narrative = "As it was said."
+        self.world: tasks.WorldFacts = tasks.WorldFacts(())
+        self.voice: tasks.VoiceFacts = tasks.VoiceFacts(())
+        self.kept: tasks.Kept | None = None
+        self.classified: tasks.Classified | None = None
+        self.judge: Judge = lambda _: ()
+        self.judge_of_voice: JudgeVoice = lambda _: ()
+
+    async def normalise(self, _scope: Scope, task: tasks.Normalise) -> Answer[tasks.Normalised]:
+        return self._answer("normalise", task, tasks.Normalised(narrative=self.narrative))
+
+    async def extract_world(self, _scope: Scope, task: tasks.Extract) -> Answer[tasks.WorldFacts]:
+        return self._answer("extract_world", task, self.world)
+
+    async def extract_voice(self, _scope: Scope, task: tasks.Extract) -> Answer[tasks.VoiceFacts]:
+        return self._answer("extract_voice", task, self.voice)
+
+    async def reflect(self, _scope: Scope, task: tasks.Reflect) -> Answer[tasks.Kept]:
+        everything = tasks.Kept(range(len(task.world)), range(len(task.voice)))
+        return self._answer("reflect", task, self.kept or everything)
+
+    async def classify(self, _scope: Scope, task: tasks.Classify) -> Answer[tasks.Classified]:
+        as_sent = tasks.Classified(
+            [(fact.aspect, fact.event_at) for fact in task.world], [fact.kind for fact in task.voice]
+        )
+        return self._answer("classify", task, self.classified or as_sent)
+
+    async def judge_statements(self, _scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]:
+        return self._answer("judge_statements", task, tasks.Judged(self.judge(task)))
+
+    async def judge_voice(self, _scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]:
+        return self._answer("judge_voice", task, tasks.JudgedVoice(self.judge_of_voice(task)))
+
+    def _answer(self, stage: str, task: object, value: T) -> Answer[T]:
+        self.asked.append(task)
+        return Answer(value, Receipt(stage, self.name, "script", 1, 10, 5, 0, 1.0, "1"))
