@@ -110,7 +110,7 @@ class TextStore(Protocol):
         ...
 
     async def delete_episode(self, scope: Scope, episode: EpisodeId, at: Instant) -> bool:
-        """Removes the text and passages and marks the episode; False if it is not there or already deleted."""
+        """Removes text and passages and marks the episode; False if it is not there or deleted already."""
         ...
 
     async def count_episodes(self, scope: Scope) -> int: ...
@@ -192,7 +192,7 @@ class VoiceStore(Protocol):
         ends: Sequence[VoiceEnd],
         revoked: Sequence[RecordId],
     ) -> None:
-        """Adds aspects (their own `claims`/`ends` fields are ignored), claims and ends, and revokes records."""
+        """Adds aspects (without their fields `claims` and `ends`), claims and ends, and revokes records."""
         ...
 
     async def aspects(self, scope: Scope, ids: Sequence[VoiceId]) -> Sequence[VoiceAspect]:
