@@ -1,0 +1,115 @@
+"""The revision log in SQL: a compare-and-set that the primary key decides among processes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.domain.ids import Revision
+from services.domain.instants import Instant
+from services.domain.scope import Scope
+from services.stores.errors import WriteConflict
+from services.stores.memory.port import RevisionEntry
+from services.stores.memory.sql import schema
+from services.stores.sql.database import Database
+from services.stores.sql.rows import in_chunks, insert_new, is_storable
+
+_REVISIONS = schema.revisions.c
+
+
+class SqlRevisionLog:
+    """RevisionLog over a table of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def current(self, scope: Scope) -> Revision:
+        async with self._database.read() as connection:
+            return await _latest(connection, scope, _REVISIONS.published.is_(True))
+
+    async def pending(self, scope: Scope) -> RevisionEntry | None:
+        async with self._database.read() as connection:
+            return await _entry(connection, scope, _REVISIONS.published.is_(False))
+
+    async def begin(
+        self, scope: Scope, after: Revision, commit_id: str, at: Instant, payload: bytes, summary: str
+    ) -> RevisionEntry:
+        """See the port. The same commit begun again after the same revision gets its first entry.
+
+        Raises WriteConflict too while `after` itself is not published, and for a commit id that another
+        revision has.
+        """
+        row = {
+            "scope": scope.key,
+            "revision": after + 1,
+            "commit_id": commit_id,
+            "at": at,
+            "published": False,
+            "payload": payload,
+            "summary": summary,
+        }
+        async with self._database.write() as connection:
+            if after and await _entry(connection, scope, _REVISIONS.published.is_(False), _this(after)):
+                raise WriteConflict("the revision before is not published")
+            if await _latest(connection, scope) == after:
+                # Of writers that get here together the first to commit wins, by the primary key.
+                await insert_new(connection, schema.revisions, [row])
+            entry = await _entry(connection, scope, _this(after + 1))
+        if entry is None or entry.commit_id != commit_id:
+            raise WriteConflict("another revision was begun")
+        return entry
+
+    async def publish(self, scope: Scope, revision: Revision) -> None:
+        this = (_REVISIONS.scope == scope.key) & _this(revision)
+        async with self._database.write() as connection:
+            await connection.execute(update(schema.revisions).where(this).values(published=True, payload=b""))
+
+    async def entry(self, scope: Scope, commit_id: str) -> RevisionEntry | None:
+        if not is_storable(commit_id):
+            return None
+        async with self._database.read() as connection:
+            return await _entry(connection, scope, _REVISIONS.commit_id == commit_id)
+
+    async def at(self, scope: Scope, clock: Instant) -> Revision:
+        async with self._database.read() as connection:
+            return await _latest(connection, scope, _REVISIONS.published.is_(True), _REVISIONS.at <= clock)
+
+    async def clocks(self, scope: Scope, revisions: Sequence[Revision]) -> Mapping[Revision, Instant]:
+        found: dict[Revision, Instant] = {}
+        query = select(_REVISIONS.revision, _REVISIONS.at).where(_REVISIONS.scope == scope.key)
+        async with self._database.read() as connection:
+            for chunk in in_chunks(revisions):
+                rows = await connection.execute(query.where(_REVISIONS.revision.in_(chunk)))
+                found.update((Revision(revision), Instant(at)) for revision, at in rows)
+        return found
+
+
+def _this(revision: int) -> ColumnElement[bool]:
+    return _REVISIONS.revision == revision
+
+
+def _newest(query: Select[Any], scope: Scope, *where: ColumnElement[bool]) -> Select[Any]:
+    return query.where(_REVISIONS.scope == scope.key, *where).order_by(_REVISIONS.revision.desc()).limit(1)
+
+
+async def _latest(connection: AsyncConnection, scope: Scope, *where: ColumnElement[bool]) -> Revision:
+    query = _newest(select(_REVISIONS.revision), scope, *where)
+    return Revision((await connection.execute(query)).scalar_one_or_none() or 0)
+
+
+async def _entry(
+    connection: AsyncConnection, scope: Scope, *where: ColumnElement[bool]
+) -> RevisionEntry | None:
+    query = _newest(select(schema.revisions), scope, *where)
+    row = (await connection.execute(query)).mappings().one_or_none()
+    if row is None:
+        return None
+    return RevisionEntry(
+        revision=Revision(row["revision"]),
+        commit_id=row["commit_id"],
+        at=Instant(row["at"]),
+        published=row["published"],
+        payload=row["payload"],
+        summary=row["summary"],
+    )

@@ -1,0 +1,57 @@
+"""SqlMemory: the memory port's protocols over one database."""
+
+from typing import Self
+
+from sqlalchemy import delete
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from services.domain.scope import Scope
+from services.stores.memory.port import DecisionLog, RevisionLog, StagingStore, TextStore, VoiceStore
+from services.stores.memory.sql import schema
+from services.stores.memory.sql.decisions import SqlDecisionLog
+from services.stores.memory.sql.revisions import SqlRevisionLog
+from services.stores.memory.sql.staging import SqlStagingStore
+from services.stores.memory.sql.text import SqlTextStore
+from services.stores.memory.sql.voice import SqlVoiceStore
+from services.stores.sql.database import Database, create_schema
+
+COMPONENT = "memory"
+
+
+class SqlMemory:
+    """Text, staged facts, revisions, voice and decisions on SQLite or PostgreSQL. Owns the engine."""
+
+    text: TextStore
+    staging: StagingStore
+    revisions: RevisionLog
+    voice: VoiceStore
+    decisions: DecisionLog
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._database = Database(engine, COMPONENT)
+        self.text = SqlTextStore(self._database)
+        self.staging = SqlStagingStore(self._database)
+        self.revisions = SqlRevisionLog(self._database)
+        self.voice = SqlVoiceStore(self._database)
+        self.decisions = SqlDecisionLog(self._database)
+
+    @classmethod
+    async def open(cls, engine: AsyncEngine) -> Self:
+        """A store whose tables are there: created if they are missing."""
+        memory = cls(engine)
+        await memory.create_schema()
+        return memory
+
+    async def create_schema(self) -> None:
+        """Creates the tables and indexes that are missing. Safe to call from many processes at once."""
+        await create_schema(self._database.engine, schema.metadata, COMPONENT)
+
+    async def erase(self, scope: Scope) -> None:
+        """Removes every row of a scope, in one transaction. Idempotent."""
+        async with self._database.write() as connection:
+            for table in reversed(schema.metadata.sorted_tables):
+                await connection.execute(delete(table).where(table.c.scope == scope.key))
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        await self._database.close()

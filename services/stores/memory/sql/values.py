@@ -1,0 +1,236 @@
+"""Episodes, passages, versions and voice records as rows, and back."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from services.domain.ids import (
+    DocumentId,
+    EpisodeId,
+    JobId,
+    PassageId,
+    RecordId,
+    Revision,
+    SessionId,
+    VoiceId,
+)
+from services.domain.instants import Instant
+from services.domain.memory import (
+    DocumentVersion,
+    Episode,
+    EpisodeKind,
+    Passage,
+    Role,
+    VoiceAspect,
+    VoiceClaim,
+    VoiceEnd,
+    VoiceKind,
+)
+from services.domain.scope import Scope
+from services.stores.sql.rows import Row, check_storable
+
+Stored = Mapping[str, Any]
+
+
+def digest(name: str | None) -> str | None:
+    """What indexes hold instead of a name that a tenant chose; None stays None."""
+    if name is None:
+        return None
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def episode_row(scope: Scope, episode: Episode) -> Row:
+    # As JSON these would be stored escaped; they are refused like every other text.
+    check_storable({"heading": text} for text in episode.heading)
+    check_storable({"metadata": text} for pair in episode.metadata for text in pair)
+    return {
+        "scope": scope.key,
+        "id": episode.id,
+        "job": episode.job,
+        "kind": episode.kind.value,
+        "text": episode.text,
+        "reference_time": episode.reference_time,
+        "created_at": episode.created_at,
+        "tokens": episode.tokens,
+        "position": episode.position,
+        "session": episode.session,
+        "session_key": digest(episode.session),
+        "document": episode.document,
+        "document_key": digest(episode.document),
+        "version": episode.version,
+        "heading": json.dumps(episode.heading, ensure_ascii=False),
+        "title": episode.title,
+        "source": episode.source,
+        "metadata": json.dumps(episode.metadata, ensure_ascii=False),
+        "deleted_at": episode.deleted_at,
+    }
+
+
+EMPTY_EPISODE: Row = {"text": "", "heading": "[]", "title": "", "source": "", "metadata": "[]"}
+"""What stays of the texts of a deleted episode."""
+
+
+def episode_of(row: Stored) -> Episode:
+    return Episode(
+        id=EpisodeId(row["id"]),
+        job=JobId(row["job"]),
+        kind=EpisodeKind(row["kind"]),
+        text=row["text"],
+        reference_time=Instant(row["reference_time"]),
+        created_at=Instant(row["created_at"]),
+        tokens=row["tokens"],
+        position=row["position"],
+        session=None if row["session"] is None else SessionId(row["session"]),
+        document=None if row["document"] is None else DocumentId(row["document"]),
+        version=row["version"],
+        heading=tuple(json.loads(row["heading"])),
+        title=row["title"],
+        source=row["source"],
+        metadata=tuple((name, value) for name, value in json.loads(row["metadata"])),
+        deleted_at=None if row["deleted_at"] is None else Instant(row["deleted_at"]),
+    )
+
+
+def passage_row(scope: Scope, passage: Passage, episode: Stored) -> Row:
+    """`episode` has the columns of its row that passages repeat."""
+    return {
+        "scope": scope.key,
+        "id": passage.id,
+        "episode": passage.episode,
+        "position": passage.position,
+        "text": passage.text,
+        "start": passage.start,
+        "end": passage.end,
+        "hash": passage.hash,
+        "speaker": passage.speaker,
+        "role": passage.role.value,
+        "message_id": passage.message_id,
+        "message_key": digest(passage.message_id or None),
+        "said_at": passage.said_at,
+        "session_key": episode["session_key"],
+        "document_key": episode["document_key"],
+        "version": episode["version"],
+    }
+
+
+def passage_of(row: Stored) -> Passage:
+    return Passage(
+        id=PassageId(row["id"]),
+        episode=EpisodeId(row["episode"]),
+        position=row["position"],
+        text=row["text"],
+        start=row["start"],
+        end=row["end"],
+        hash=row["hash"],
+        speaker=row["speaker"],
+        role=Role(row["role"]),
+        message_id=row["message_id"],
+        said_at=None if row["said_at"] is None else Instant(row["said_at"]),
+    )
+
+
+def version_row(scope: Scope, version: DocumentVersion) -> Row:
+    return {
+        "scope": scope.key,
+        "document_key": digest(version.document),
+        "version": version.version,
+        "document": version.document,
+        "hash": version.hash,
+        "text": version.text,
+        "reference_time": version.reference_time,
+        "created_at": version.created_at,
+        "job": version.job,
+        "title": version.title,
+    }
+
+
+def version_of(row: Stored) -> DocumentVersion:
+    return DocumentVersion(
+        document=DocumentId(row["document"]),
+        version=row["version"],
+        hash=row["hash"],
+        text=row["text"],
+        reference_time=Instant(row["reference_time"]),
+        created_at=Instant(row["created_at"]),
+        job=JobId(row["job"]),
+        title=row["title"],
+    )
+
+
+def voice_row(scope: Scope, aspect: VoiceAspect) -> Row:
+    return {
+        "scope": scope.key,
+        "id": aspect.id,
+        "kind": aspect.kind.value,
+        "text": aspect.text,
+        "created_at": aspect.created_at,
+        "forgotten": False,
+    }
+
+
+def voice_claim_row(scope: Scope, claim: VoiceClaim) -> Row:
+    return {
+        "scope": scope.key,
+        "voice": claim.voice,
+        "id": claim.id,
+        "episode": claim.episode,
+        "passage": claim.passage,
+        "quote": claim.quote,
+        "attested_at": claim.attested_at,
+        "recorded_at": claim.recorded_at,
+    }
+
+
+def voice_end_row(scope: Scope, end: VoiceEnd) -> Row:
+    return {
+        "scope": scope.key,
+        "voice": end.voice,
+        "id": end.id,
+        "at": end.at,
+        "by": end.by,
+        "episode": end.episode,
+        "why": end.why,
+        "recorded_at": end.recorded_at,
+    }
+
+
+def voice_claim_of(row: Stored) -> VoiceClaim:
+    return VoiceClaim(
+        id=RecordId(row["id"]),
+        voice=VoiceId(row["voice"]),
+        episode=EpisodeId(row["episode"]),
+        passage=None if row["passage"] is None else PassageId(row["passage"]),
+        quote=row["quote"],
+        attested_at=Instant(row["attested_at"]),
+        recorded_at=Revision(row["recorded_at"]),
+        revoked_at=_revision(row["revoked_at"]),
+    )
+
+
+def voice_end_of(row: Stored) -> VoiceEnd:
+    return VoiceEnd(
+        id=RecordId(row["id"]),
+        voice=VoiceId(row["voice"]),
+        at=Instant(row["at"]),
+        by=None if row["by"] is None else VoiceId(row["by"]),
+        episode=None if row["episode"] is None else EpisodeId(row["episode"]),
+        why=row["why"],
+        recorded_at=Revision(row["recorded_at"]),
+        revoked_at=_revision(row["revoked_at"]),
+    )
+
+
+def voice_of(row: Stored, claims: tuple[VoiceClaim, ...], ends: tuple[VoiceEnd, ...]) -> VoiceAspect:
+    return VoiceAspect(
+        id=VoiceId(row["id"]),
+        kind=VoiceKind(row["kind"]),
+        text=row["text"],
+        claims=claims,
+        ends=ends,
+        created_at=Revision(row["created_at"]),
+    )
+
+
+def _revision(value: int | None) -> Revision | None:
+    return None if value is None else Revision(value)
