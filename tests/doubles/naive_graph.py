@@ -133,7 +133,7 @@ class NaiveGraph:
         all_views = [self._view(scope, s, at) for s in self._ordered(scope) if s.created_at <= at.known_at]
         found = [view for view in all_views if view.spans and self._matches(scope, view, where, at)]
         ids = [view.statement.id for view in found]
-        begin = ids.index(StatementId(page.after)) + 1 if page.after else 0
+        begin = _begin(ids, page.after)
         items = found[begin : begin + page.size]
         return Listed(items, items[-1].statement.id if begin + page.size < len(found) else "")
 
@@ -160,7 +160,7 @@ class NaiveGraph:
 
     async def scan(self, scope: Scope, page: Page) -> Listed[StatementId]:
         ids = [statement.id for statement in self._ordered(scope)]
-        begin = ids.index(StatementId(page.after)) + 1 if page.after else 0
+        begin = _begin(ids, page.after)
         items = ids[begin : begin + page.size]
         return Listed(items, items[-1] if begin + page.size < len(ids) else "")
 
@@ -306,6 +306,14 @@ def _add(known: dict[RecordId, R], records: Sequence[R], graph: _Graph) -> None:
 
 def _of(records: Mapping[RecordId, Said], statements: Sequence[StatementId]) -> list[Said]:
     return [record for record in records.values() if record.statement in statements]
+
+
+def _begin(ids: Sequence[StatementId], after: str) -> int:
+    if not after:
+        return 0
+    if after not in ids:
+        raise ValueError("not a position in a list of statements")
+    return ids.index(StatementId(after)) + 1
 
 
 def _age(node: Entity | Statement) -> tuple[Revision, str]:

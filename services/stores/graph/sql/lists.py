@@ -73,7 +73,7 @@ def _token(position: Position) -> str:
 
 def _position(token: str) -> Position:
     revision, dot, id = token.partition(".")
-    if not dot or not revision.isdecimal() or not is_storable(id):
+    if not dot or not revision.isdecimal() or int(revision) > OPEN or not is_storable(id):
         raise ValueError("not a position in a list of statements")
     return int(revision), id
 

@@ -267,7 +267,8 @@ async def orphans(
         for node in (columns.subject, columns.predicate, columns.object):
             query = select(node).distinct().where(columns.scope == scope.key, node.in_(chunk), counts_still)
             named.update(await connection.scalars(query))
-    return [id for id in await entities(connection, scope, ids) if id not in named]
+    known = await entities(connection, scope, ids)
+    return [id for id in dict.fromkeys(ids) if id in known and id not in named]
 
 
 async def counts(connection: AsyncConnection, scope: Scope, known_at: Revision) -> Counts:

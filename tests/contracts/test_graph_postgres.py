@@ -1,0 +1,18 @@
+"""The graph suite on PostgreSQL."""
+
+import pytest
+
+from services.stores.graph.port import GraphStore
+from services.stores.graph.sql import SqlGraphStore
+from services.stores.sql.engine import postgres_engine
+from tests.contracts.graph_store import GraphStoreContract
+
+
+@pytest.mark.postgres
+class TestPostgresGraph(GraphStoreContract):
+    @pytest.fixture
+    def place(self, postgres_url: str) -> str:
+        return postgres_url
+
+    async def make_store(self, place: str) -> GraphStore:
+        return await SqlGraphStore.open(postgres_engine(place))

@@ -1,0 +1,13 @@
+"""The graph suite on SQLite."""
+
+from pathlib import Path
+
+from services.stores.graph.port import GraphStore
+from services.stores.graph.sql import SqlGraphStore
+from services.stores.sql.engine import sqlite_engine
+from tests.contracts.graph_store import GraphStoreContract
+
+
+class TestSqliteGraph(GraphStoreContract):
+    async def make_store(self, place: str) -> GraphStore:
+        return await SqlGraphStore.open(sqlite_engine(Path(place) / "graph.db"))
