@@ -1,1 +1,1 @@
-"""The public servicers: request in, command, answer out."""
+"""Servicers of the public API: from messages to stores and services, and back."""

@@ -1,9 +1,10 @@
 """The ledger: opens the books in a transaction, lists entries, and sweeps holds whose time has run out."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
-from sqlalchemy import exists, select
+from sqlalchemy import Row, Select, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.credits.books import Books
@@ -58,13 +59,7 @@ class Ledger:
 
     async def entries(self, tenant: TenantId, where: EntryFilter, page: Page) -> Listed[Entry]:
         """The entries of the tenant's own accounts, newest first; stable while more are written."""
-        query = (
-            select(journal_entries, journal_groups)
-            .join(journal_groups, journal_groups.c.id == journal_entries.c.group)
-            .where(journal_entries.c.tenant == tenant, journal_entries.c.account.in_(TENANT_ACCOUNTS))
-            .order_by(journal_entries.c.id.desc())
-            .limit(page.size + 1)
-        )
+        query = _entries(tenant).order_by(journal_entries.c.id.desc()).limit(page.size + 1)
         if page.after:
             query = query.where(journal_entries.c.id < int(page.after))
         if where.job:
@@ -77,23 +72,14 @@ class Ledger:
             query = query.where(journal_groups.c.created_at < where.until)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
-        items = [
-            Entry(
-                id=row.id,
-                group=row.group,
-                created_at=Instant(row.created_at),
-                account=Account(row.account),
-                kind=EntryKind(row.kind),
-                amount=MicroCredits(row.amount),
-                balance_after=MicroCredits(row.balance_after),
-                job=row.job,
-                request_key=row.request_key,
-                reason=row.reason,
-                price_version=row.price_version,
-            )
-            for row in rows[: page.size]
-        ]
+        items = [_entry_of(row) for row in rows[: page.size]]
         return Listed(items, str(items[-1].id) if len(rows) > page.size else "")
+
+    async def entries_of(self, tenant: TenantId, group: int) -> Sequence[Entry]:
+        """The tenant's entries of one journal group, in the order in which they were written."""
+        query = _entries(tenant).where(journal_groups.c.id == group).order_by(journal_entries.c.id)
+        async with self._database.read() as connection:
+            return [_entry_of(row) for row in await connection.execute(query)]
 
     async def sweep(self) -> int:
         """Ends open holds whose time has run out by the database's clock and that no live job needs.
@@ -115,3 +101,34 @@ class Ledger:
             for row in rows:
                 await books.expire(row.tenant, row.id)
         return len(rows)
+
+
+def _entries(tenant: TenantId) -> Select[Any]:
+    return (
+        select(
+            journal_entries,
+            journal_groups.c.created_at,
+            journal_groups.c.job,
+            journal_groups.c.request_key,
+            journal_groups.c.reason,
+            journal_groups.c.price_version,
+        )
+        .join(journal_groups, journal_groups.c.id == journal_entries.c.group)
+        .where(journal_entries.c.tenant == tenant, journal_entries.c.account.in_(TENANT_ACCOUNTS))
+    )
+
+
+def _entry_of(row: Row[Any]) -> Entry:
+    return Entry(
+        id=row.id,
+        group=row.group,
+        created_at=Instant(row.created_at),
+        account=Account(row.account),
+        kind=EntryKind(row.kind),
+        amount=MicroCredits(row.amount),
+        balance_after=MicroCredits(row.balance_after),
+        job=row.job,
+        request_key=row.request_key,
+        reason=row.reason,
+        price_version=row.price_version,
+    )

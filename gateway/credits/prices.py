@@ -13,7 +13,7 @@ from gateway.store.tables import price_tables
 from services.stores.sql.database import Database
 
 
-class PriceBook:
+class Prices:
     """Price tables, published once each and never changed. What ships is there from the start."""
 
     def __init__(
@@ -32,7 +32,7 @@ class PriceBook:
             row = (await connection.execute(newest.limit(1))).one_or_none()
         return self._default if row is None else _table(row.version, row.prices)
 
-    async def version(self, version: str) -> PriceTable:
+    async def of(self, version: str) -> PriceTable:
         """The table that a hold pinned. Raises LookupError for a version that was never published."""
         async with self._database.read() as connection:
             found = await self._find(connection, version)

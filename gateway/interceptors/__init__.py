@@ -1,1 +1,1 @@
-"""The chain that every call passes, in a fixed order."""
+"""What every call passes before its handler, in one order (gateway/interceptors/order.py)."""

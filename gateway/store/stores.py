@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.credits.ledger import Ledger
-from gateway.credits.prices import PriceBook
+from gateway.credits.prices import Prices
 from gateway.store.bell import Bell
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
@@ -30,7 +30,7 @@ class Stores:
     progress_database: Database
     clock: DatabaseClock
     ledger: Ledger
-    prices: PriceBook
+    prices: Prices
     tenants: Tenants
     keys: ApiKeys
     graphs: Graphs
@@ -78,7 +78,7 @@ async def open_stores(
         progress_database=progress_database,
         clock=clock,
         ledger=ledger,
-        prices=PriceBook(database, clock),
+        prices=Prices(database, clock),
         tenants=Tenants(database, clock),
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,

@@ -1,0 +1,103 @@
+"""AdminService: tenants, keys and grants, for operators."""
+
+from typing import Any
+
+import grpc.aio
+
+from gateway.api.credits import balance_message, entry_message
+from gateway.credits.ledger import Ledger
+from gateway.credits.money import MicroCredits
+from gateway.keys import ApiKey, KeyScope
+from gateway.store.job_view import timestamp
+from gateway.store.keys import ApiKeys
+from gateway.store.tenants import Limits, Tenant, Tenants
+from palimpsest.v1 import admin_pb2, admin_pb2_grpc
+from services.domain.instants import Instant
+from services.domain.scope import TenantId
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+_SCOPE = "API_KEY_SCOPE_"
+_DEFAULT_SCOPES = (KeyScope.READ, KeyScope.WRITE)
+
+
+class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
+    """CreateTenant, CreateApiKey and GrantCredits."""
+
+    def __init__(self, tenants: Tenants, keys: ApiKeys, ledger: Ledger) -> None:
+        self._tenants = tenants
+        self._keys = keys
+        self._ledger = ledger
+
+    async def CreateTenant(
+        self, request: admin_pb2.CreateTenantRequest, context: Context
+    ) -> admin_pb2.CreateTenantResponse:
+        tenant, created = await self._tenants.create(TenantId(request.tenant_id), request.display_name)
+        return admin_pb2.CreateTenantResponse(tenant=tenant_message(tenant), created=created)
+
+    async def CreateApiKey(
+        self, request: admin_pb2.CreateApiKeyRequest, context: Context
+    ) -> admin_pb2.CreateApiKeyResponse:
+        scopes = [
+            KeyScope(admin_pb2.ApiKeyScope.Name(scope).removeprefix(_SCOPE)) for scope in request.scopes
+        ]
+        expires_at = Instant(request.expires_at.ToMicroseconds()) if request.HasField("expires_at") else None
+        key, text = await self._keys.create(
+            TenantId(request.tenant_id) if request.tenant_id else None,
+            request.display_name,
+            scopes or _DEFAULT_SCOPES,
+            expires_at,
+        )
+        return admin_pb2.CreateApiKeyResponse(api_key=key_message(key), secret=text)
+
+    async def GrantCredits(
+        self, request: admin_pb2.GrantCreditsRequest, context: Context
+    ) -> admin_pb2.GrantCreditsResponse:
+        tenant = TenantId(request.tenant_id)
+        async with self._ledger.books() as books:
+            group, fresh = await books.grant(
+                tenant, request.request_id, MicroCredits(request.amount_micros), request.reason
+            )
+        entries = await self._ledger.entries_of(tenant, group)
+        return admin_pb2.GrantCreditsResponse(
+            balance=balance_message(await self._ledger.balance(tenant)),
+            entry=entry_message(entries[0]),
+            replayed=not fresh,
+        )
+
+
+def tenant_message(tenant: Tenant) -> admin_pb2.Tenant:
+    return admin_pb2.Tenant(
+        tenant_id=tenant.id,
+        display_name=tenant.display_name,
+        state=admin_pb2.TenantState.Value(f"TENANT_STATE_{tenant.state}"),
+        created_at=timestamp(tenant.created_at),
+        limits=limits_message(tenant.limits),
+    )
+
+
+def limits_message(limits: Limits) -> admin_pb2.TenantLimits:
+    return admin_pb2.TenantLimits(
+        requests_per_second=limits.requests_per_second,
+        request_burst=limits.request_burst,
+        max_in_flight=limits.max_in_flight,
+        max_jobs=limits.max_jobs,
+        max_bytes_per_day=limits.max_bytes_per_day,
+        max_graphs=limits.max_graphs,
+        goodwill_micros_per_day=limits.goodwill_micros_per_day,
+    )
+
+
+def key_message(key: ApiKey) -> admin_pb2.ApiKey:
+    message = admin_pb2.ApiKey(
+        key_id=key.id,
+        tenant_id="" if key.tenant is None else key.tenant.id,
+        display_name=key.display_name,
+        scopes=[admin_pb2.ApiKeyScope.Value(f"{_SCOPE}{scope}") for scope in sorted(key.scopes)],
+        created_at=timestamp(key.created_at),
+    )
+    if key.expires_at is not None:
+        message.expires_at.CopyFrom(timestamp(key.expires_at))
+    if key.revoked_at is not None:
+        message.revoked_at.CopyFrom(timestamp(key.revoked_at))
+    return message

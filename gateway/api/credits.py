@@ -1,0 +1,76 @@
+"""CreditService: what a tenant has, and what became of it."""
+
+from typing import Any
+
+import grpc.aio
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from gateway.credits.ledger import Ledger
+from gateway.credits.values import Balance, Entry, EntryFilter, EntryKind
+from gateway.interceptors.call import current_caller
+from gateway.paging import page_of, token_of
+from gateway.store.job_view import timestamp
+from palimpsest.v1 import credits_pb2, credits_pb2_grpc
+from services.domain.instants import Instant
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+_KIND = "LEDGER_ENTRY_KIND_"
+
+
+class CreditServicer(credits_pb2_grpc.CreditServiceServicer):
+    """GetBalance and ListLedgerEntries."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    async def GetBalance(
+        self, request: credits_pb2.GetBalanceRequest, context: Context
+    ) -> credits_pb2.GetBalanceResponse:
+        balance = await self._ledger.balance(current_caller().tenant)
+        return credits_pb2.GetBalanceResponse(balance=balance_message(balance))
+
+    async def ListLedgerEntries(
+        self, request: credits_pb2.ListLedgerEntriesRequest, context: Context
+    ) -> credits_pb2.ListLedgerEntriesResponse:
+        tenant = current_caller().tenant
+        where = EntryFilter(
+            job=request.job_id,
+            kinds=tuple(
+                EntryKind(credits_pb2.LedgerEntryKind.Name(kind).removeprefix(_KIND))
+                for kind in request.kinds
+            ),
+            since=_instant(request.created_from) if request.HasField("created_from") else None,
+            until=_instant(request.created_until) if request.HasField("created_until") else None,
+        )
+        listed = await self._ledger.entries(tenant, where, page_of(tenant, request))
+        return credits_pb2.ListLedgerEntriesResponse(
+            entries=[entry_message(entry) for entry in listed.items],
+            next_page_token=token_of(tenant, request, listed.after),
+        )
+
+
+def balance_message(balance: Balance) -> credits_pb2.Balance:
+    return credits_pb2.Balance(
+        available_micros=balance.available, held_micros=balance.held, as_of=timestamp(balance.as_of)
+    )
+
+
+def entry_message(entry: Entry) -> credits_pb2.LedgerEntry:
+    return credits_pb2.LedgerEntry(
+        entry_id=str(entry.id),
+        group_id=str(entry.group),
+        created_at=timestamp(entry.created_at),
+        kind=credits_pb2.LedgerEntryKind.Value(f"{_KIND}{entry.kind}"),
+        account=credits_pb2.LedgerAccount.Value(f"LEDGER_ACCOUNT_{entry.account.name}"),
+        amount_micros=entry.amount,
+        balance_after_micros=entry.balance_after,
+        job_id=entry.job,
+        request_id=entry.request_key,
+        reason=entry.reason,
+        price_version=entry.price_version,
+    )
+
+
+def _instant(at: Timestamp) -> Instant:
+    return Instant(at.ToMicroseconds())

@@ -1,0 +1,45 @@
+"""JobService: reading and watching jobs."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc.aio
+
+from gateway.errors import ValidationFailed, Violation
+from gateway.interceptors.call import current_caller
+from gateway.paging import opened, sealed
+from gateway.store.job_view import JobView, WatchPoint
+from palimpsest.v1 import jobs_pb2, jobs_pb2_grpc
+from services.domain.ids import JobId
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class JobServicer(jobs_pb2_grpc.JobServiceServicer):
+    """GetJob and WatchJob."""
+
+    def __init__(self, view: JobView) -> None:
+        self._view = view
+
+    async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.GetJobResponse:
+        return jobs_pb2.GetJobResponse(
+            job=await self._view.read(current_caller().tenant, JobId(request.job_id))
+        )
+
+    async def WatchJob(
+        self, request: jobs_pb2.WatchJobRequest, context: Context
+    ) -> AsyncIterator[jobs_pb2.WatchJobResponse]:
+        tenant = current_caller().tenant
+        seen = None
+        if request.cursor:
+            seen = _point(opened(tenant, request, request.cursor, "cursor"))
+        async for job, point in self._view.watch(tenant, JobId(request.job_id), seen):
+            cursor = sealed(tenant, request, f"{point.event}.{point.version}")
+            yield jobs_pb2.WatchJobResponse(job=job, cursor=cursor)
+
+
+def _point(position: str) -> WatchPoint:
+    event, _, version = position.partition(".")
+    if not (event.isdecimal() and version.isdecimal()):
+        raise ValidationFailed(Violation("cursor", "is not of this job", "token.bound"))
+    return WatchPoint(int(event), int(version))

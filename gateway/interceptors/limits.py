@@ -1,0 +1,122 @@
+"""Steps that shed load: what a tenant may do at a time, and what the whole gateway may."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from gateway.errors import Overloaded, RateLimited
+from gateway.interceptors.call import Call
+from gateway.store.tenants import Limits
+
+TRACKED_TENANTS = 10_000
+
+
+@dataclass(slots=True)
+class _Use:
+    """What a tenant has left of its rate, and has in flight."""
+
+    tokens: float
+    refilled_at: float
+    calls: int = 0
+    streams: int = 0
+
+
+class TenantLimits:
+    """Refuses calls above a tenant's rate, and above its calls and streams in flight.
+
+    `defaults` are for tenants without limits of their own; `seconds` is a clock that never goes back.
+    """
+
+    def __init__(self, defaults: Limits, max_streams: int, seconds: Callable[[], float]) -> None:
+        self._defaults = defaults
+        self._max_streams = max_streams
+        self._seconds = seconds
+        self._uses: OrderedDict[str, _Use] = OrderedDict()
+
+    @asynccontextmanager
+    async def around(self, call: Call) -> AsyncIterator[None]:
+        if call.rpc is None:
+            yield
+            return
+        caller = call.caller
+        limits = caller.limits.over(self._defaults)
+        use = self._use(caller.owner or caller.key, limits)
+        self._take(use, limits)
+        if call.rpc.stream:
+            if use.streams >= self._max_streams:
+                raise RateLimited("streams", f"at most {self._max_streams} streams at once")
+            use.streams += 1
+        else:
+            if use.calls >= limits.max_in_flight:
+                raise RateLimited("calls", f"at most {limits.max_in_flight} calls at once")
+            use.calls += 1
+        try:
+            yield
+        finally:
+            if call.rpc.stream:
+                use.streams -= 1
+            else:
+                use.calls -= 1
+
+    def _take(self, use: _Use, limits: Limits) -> None:
+        now = self._seconds()
+        most = float(limits.requests_per_second + limits.request_burst)
+        use.tokens = min(most, use.tokens + (now - use.refilled_at) * limits.requests_per_second)
+        use.refilled_at = now
+        if use.tokens < 1:
+            wait = (1 - use.tokens) / limits.requests_per_second
+            raise RateLimited("rate", f"at most {limits.requests_per_second} calls a second", wait)
+        use.tokens -= 1
+
+    def _use(self, owner: str, limits: Limits) -> _Use:
+        full = float(limits.requests_per_second + limits.request_burst)
+        use = self._uses.setdefault(owner, _Use(full, self._seconds()))
+        self._uses.move_to_end(owner)
+        while len(self._uses) > TRACKED_TENANTS:
+            self._uses.popitem(last=False)
+        return use
+
+
+class Admission:
+    """Lets in so many calls and streams at once; a few more wait a moment, the rest are refused."""
+
+    def __init__(self, max_in_flight: int, max_waiting: int, max_streams: int, wait_seconds: float) -> None:
+        self._slots = asyncio.Semaphore(max_in_flight)
+        self._max_waiting = max_waiting
+        self._max_streams = max_streams
+        self._wait_seconds = wait_seconds
+        self._waiting = 0
+        self._streams = 0
+
+    @asynccontextmanager
+    async def around(self, call: Call) -> AsyncIterator[None]:
+        if call.rpc is None:
+            yield
+        elif call.rpc.stream:
+            if self._streams >= self._max_streams:
+                raise Overloaded("the gateway")
+            self._streams += 1
+            try:
+                yield
+            finally:
+                self._streams -= 1
+        else:
+            await self._enter()
+            try:
+                yield
+            finally:
+                self._slots.release()
+
+    async def _enter(self) -> None:
+        if self._slots.locked() and self._waiting >= self._max_waiting:
+            raise Overloaded("the gateway")
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            raise Overloaded("the gateway") from error
+        finally:
+            self._waiting -= 1

@@ -1,0 +1,96 @@
+"""The gateway's gRPC server: the chain, the servicers, health; started, drained and stopped."""
+
+import time
+from dataclasses import dataclass
+
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health
+from grpc_reflection.v1alpha import reflection
+
+from gateway.api.mount import Servicers, mount
+from gateway.interceptors.authenticate import Authenticate
+from gateway.interceptors.limits import Admission, TenantLimits
+from gateway.interceptors.observe import CallMeter, Metrics, OpenTelemetryMeter
+from gateway.interceptors.order import Steps, chain
+from gateway.keys import Authenticator, FailedAttempts, KeyStore
+from gateway.rpcs import SERVICES
+from gateway.settings import GatewaySettings
+from services.domain.instants import Instant
+
+_HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+_KEEPALIVE_LEAST_MS = 10_000
+"""Clients that ping more often than this are cut off."""
+
+
+def wall_clock() -> Instant:
+    """The machine's clock: for the expiry of keys. Money goes by the database's."""
+    return Instant(time.time_ns() // 1000)
+
+
+@dataclass(slots=True)
+class Gateway:
+    """A running server. `port` is the one it listens on."""
+
+    server: grpc.aio.Server
+    health: health.HealthServicer
+    port: int
+    drain_seconds: float
+
+    async def stop(self) -> None:
+        """Says NOT_SERVING, lets calls end for `drain_seconds`, then cancels what is left."""
+        await self.health.enter_graceful_shutdown()
+        await self.server.stop(self.drain_seconds)
+
+
+async def serve(
+    servicers: Servicers, keys: KeyStore, settings: GatewaySettings, meter: CallMeter | None = None
+) -> Gateway:
+    """Starts the public API: RPCs of `servicers` (by service name), all others as NOT_IMPLEMENTED.
+
+    Raises RuntimeError when the port is taken.
+    """
+    steps = Steps(
+        metrics=Metrics(meter or OpenTelemetryMeter()),
+        authenticate=Authenticate(
+            Authenticator(
+                keys,
+                FailedAttempts(settings.failed_keys_per_minute, time.monotonic),
+                wall_clock,
+                time.monotonic,
+            )
+        ),
+        tenant_limits=TenantLimits(settings.tenant_limits, settings.max_streams_per_tenant, time.monotonic),
+        admission=Admission(
+            settings.max_in_flight_calls,
+            settings.max_waiting_calls,
+            settings.max_streams,
+            settings.admission_wait_seconds,
+        ),
+    )
+    server = grpc.aio.server(interceptors=[chain(steps)], options=_options(settings))
+    mount(server, servicers)
+    checks = health.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+    names = [service.full_name for service in SERVICES]
+    if settings.reflection:
+        reflection.enable_server_reflection([*names, _HEALTH, reflection.SERVICE_NAME], server)
+    port = server.add_insecure_port(f"{settings.gateway_host}:{settings.gateway_port}")
+    await server.start()
+    for name in ["", *names]:
+        await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
+    return Gateway(server, checks, port, settings.drain_seconds)
+
+
+def _options(settings: GatewaySettings) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", settings.max_message_bytes),
+        ("grpc.max_send_message_length", settings.max_message_bytes),
+        ("grpc.max_concurrent_streams", settings.max_concurrent_streams),
+        ("grpc.max_connection_age_ms", settings.max_connection_age_seconds * 1000),
+        ("grpc.max_connection_age_grace_ms", round(settings.drain_seconds * 1000)),
+        ("grpc.http2.min_ping_interval_without_data_ms", _KEEPALIVE_LEAST_MS),
+        ("grpc.keepalive_permit_without_calls", 1),
+        # Two servers on one port would share its calls without a word.
+        ("grpc.so_reuseport", 0),
+    ]

@@ -1,0 +1,84 @@
+"""Settings of the gateway: from the environment (PALIMPSEST_…), with units in names, printed redacted."""
+
+from typing import Any
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy import make_url
+
+from gateway.store.tenants import Limits
+
+
+class GatewaySettings(BaseSettings):
+    """What the gateway needs to run. Read when it is made, never at import."""
+
+    model_config = SettingsConfigDict(env_prefix="PALIMPSEST_", frozen=True, use_attribute_docstrings=True)
+
+    gateway_host: str = "127.0.0.1"
+    """Address to listen on. Other than loopback only behind a network policy."""
+    gateway_port: int = Field(default=7233, ge=0, le=65535)
+    """Port to listen on; 0 takes a free one."""
+    ledger_url: str = "sqlite:///.palimpsest/ledger.db"
+    """Database of tenants, keys, credits and jobs: `sqlite:///path` or `postgresql://…`."""
+    jobs_url: str = "sqlite:///.palimpsest/jobs.db"
+    """Database of the progress of jobs; on PostgreSQL it may be the ledger's."""
+    key_environment: str = Field(default="live", pattern=r"^[a-z0-9]{1,16}$")
+    """The `<env>` of new API keys, `pk_<env>_<id>_<secret>`."""
+    assertion_secret: SecretStr = SecretStr("")
+    """Signs the scope of calls to the services; at least 16 bytes. Empty: one is made for this process."""
+    failed_keys_per_minute: int = Field(default=30, ge=1)
+    """Refused API keys after which a peer must wait."""
+
+    max_in_flight_calls: int = Field(default=256, ge=1)
+    """Calls that are handled at once; streams are counted apart."""
+    max_waiting_calls: int = Field(default=256, ge=0)
+    """Calls that may wait for a place; more are refused with OVERLOADED."""
+    admission_wait_seconds: float = Field(default=1.0, gt=0)
+    """How long a call waits for a place."""
+    max_streams: int = Field(default=1000, ge=1)
+    """Streams (WatchJob, …) that are open at once."""
+    max_streams_per_tenant: int = Field(default=100, ge=1)
+    """Of these, streams of one tenant."""
+    tenant_requests_per_second: int = Field(default=100, ge=1)
+    """Calls a second of a tenant without limits of its own, on average."""
+    tenant_request_burst: int = Field(default=200, ge=0)
+    """Calls above that average that it may make at once."""
+    tenant_max_in_flight: int = Field(default=128, ge=1)
+    """Its calls that are handled at once."""
+    tenant_max_jobs: int = Field(default=1000, ge=1)
+    """Its unfinished jobs."""
+    tenant_goodwill_micros_per_day: int = Field(default=1_000_000, ge=0)
+    """Micro-credits of work that taught nothing and is not charged, a day (UTC); then the minimum is."""
+
+    max_message_bytes: int = Field(default=16 * 1024 * 1024, ge=1024 * 1024)
+    """Largest request. Above the cap of documents, so that their typed refusal comes first."""
+    max_document_bytes: int = Field(default=2 * 1024 * 1024, ge=1024)
+    """Largest text of one call (UTF-8); above it DOCUMENT_TOO_LARGE."""
+    max_concurrent_streams: int = Field(default=1000, ge=100)
+    """HTTP/2 streams of one connection."""
+    max_connection_age_seconds: int = Field(default=1800, ge=10)
+    """After this a connection is closed gracefully, so that clients spread anew."""
+    drain_seconds: float = Field(default=10.0, ge=0)
+    """How long calls may end after a stop; then they are cancelled."""
+    reflection: bool = False
+    """Serve gRPC reflection."""
+    sweep_seconds: float = Field(default=5.0, gt=0)
+    """How often expired holds, old request keys and left artifacts are looked for."""
+
+    @property
+    def tenant_limits(self) -> Limits:
+        """Limits of tenants without their own."""
+        return Limits(
+            requests_per_second=self.tenant_requests_per_second,
+            request_burst=self.tenant_request_burst,
+            max_in_flight=self.tenant_max_in_flight,
+            max_jobs=self.tenant_max_jobs,
+            goodwill_micros_per_day=self.tenant_goodwill_micros_per_day,
+        )
+
+    def redacted(self) -> dict[str, Any]:
+        """Every setting, without secrets and passwords; to be printed at start."""
+        shown = self.model_dump()
+        for name in ("ledger_url", "jobs_url"):
+            shown[name] = make_url(shown[name]).render_as_string(hide_password=True)
+        return {name: str(value) if isinstance(value, SecretStr) else value for name, value in shown.items()}
