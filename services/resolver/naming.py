@@ -39,7 +39,7 @@ class Naming:
         ids = sorted({EntityId(mention.id) for mention in mentions if mention.id} - self._by_id.keys())
         for entity in await self._graph.entities(self._scope, ids) if ids else ():
             if entity.name:  # one whose text was forgotten is gone for callers
-                self._keep(entity)
+                self.keep(entity)
         for unknown in set(ids) - self._by_id.keys():
             raise EntityNotFound(unknown)
         keys = {name_key(mention.name) for mention in mentions if not mention.id}
@@ -49,7 +49,7 @@ class Naming:
         for key in missing:
             self._found[key] = list(found.get(key, ()))
             for entity in self._found[key]:
-                self._keep(entity)
+                self.keep(entity)
 
     def entity(self, mention: Mention) -> Entity:
         """The entity a mention means: an exact type first, then the oldest compatible one, else a new one."""
@@ -83,8 +83,10 @@ class Naming:
         """Of an entity that was found or drafted here."""
         return self._by_id[entity].name
 
-    def _keep(self, entity: Entity) -> None:
+    def keep(self, entity: Entity) -> EntityId:
+        """Remembers an entity that was met elsewhere."""
         self._by_id[entity.id] = entity
+        return entity.id
 
     def _create(self, key: str, name: str, kind: EntityType) -> Entity:
         made = EntityId(derive_id(self._scope, "entity", kind, key))
@@ -92,7 +94,7 @@ class Naming:
         self._draft.entities[made] = entity
         self._draft.aliases[(key, kind, made)] = Alias(key, kind, made, name.strip())
         self._found[key].append(entity)
-        self._keep(entity)
+        self.keep(entity)
         return entity
 
 

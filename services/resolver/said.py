@@ -46,6 +46,8 @@ class Said:
     time_text: str = ""
     aspect: GraphAspect | None = None
     event_at: Instant | None = None
+    loose: bool = False
+    """Drawn from text, where an end's object may be named by part of its name."""
 
 
 def said_of_fact(
@@ -72,6 +74,7 @@ def said_of_fact(
         time_text="; ".join(unread),
         aspect=fact.aspect,
         event_at=fact.event_at,
+        loose=True,
     )
 
 
@@ -143,7 +146,7 @@ class Drafter:
 
     async def _target(self, said: Said, subject: Entity, predicate: Entity) -> EntityId | Literal:
         """The object; what an end or a denial names loosely is the only open object that fits it."""
-        if said.kind is FactKind.CLAIM or isinstance(said.object, Literal):
+        if said.kind is FactKind.CLAIM or isinstance(said.object, Literal) or not said.loose:
             return self._naming.target(said.object)
         exact = self._naming.find(said.object)
         views = await self._open(subject, predicate)
@@ -155,7 +158,9 @@ class Drafter:
             for view in views
             if view.object and fuzz.token_set_ratio(name, view.object.name.casefold()) >= _SAME_THING
         ]
-        return fitting[0].id if len(fitting) == 1 else self._naming.entity(said.object).id
+        if len(fitting) != 1:
+            return self._naming.entity(said.object).id
+        return self._naming.keep(fitting[0])
 
     async def _open(self, subject: Entity, predicate: Entity) -> Sequence[StatementView]:
         listed = await self._graph.list_statements(

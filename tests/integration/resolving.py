@@ -100,9 +100,14 @@ def _object(view: StatementView) -> str:
 
 
 @asynccontextmanager
-async def a_world(folder: Path, single: Sequence[str] = (), engine_url: str = "") -> AsyncIterator[World]:
+async def a_world(
+    folder: Path,
+    single: Sequence[str] = (),
+    engine_url: str = "",
+    graph_class: type[SqlGraphStore] = SqlGraphStore,
+) -> AsyncIterator[World]:
     """Opens a world; `single` predicates take one object at a time."""
-    graph = await SqlGraphStore.open(engine_for(engine_url or f"sqlite:///{folder / 'graph.db'}"))
+    graph = await graph_class.open(engine_for(engine_url or f"sqlite:///{folder / 'graph.db'}"))
     memory = await SqlMemory.open(engine_for(engine_url or f"sqlite:///{folder / 'memory.db'}"))
     embedder, engine, clock = HashEmbedder(), ScriptedEngine(), Clock()
     vectors = ArrayVectorStore(embedder.dimension)
