@@ -1,5 +1,6 @@
 """Said: what a source says of one triple, dated: an engine's fact or an assertion, drafted as a record."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from services.wire.fields import fact_kind, graph_aspect, maybe, mention_in, pre
 
 _SAME_THING = 90
 """RapidFuzz token-set ratio from which a loose object ("the Honda") means the open one ("Honda Civic")."""
+_DETERMINER = re.compile(r"(the|a|an|my|our|your|his|her|its|their)\s+")
 _OPEN_OBJECTS = 100
 """How many open objects of a slot are compared with an end's loose one."""
 
@@ -152,11 +154,11 @@ class Drafter:
         views = await self._open(subject, predicate)
         if exact is not None and any(view.statement.object == exact.id for view in views):
             return exact.id
-        name = said.object.name.casefold()
+        name = _bare(said.object.name)
         fitting = [
             view.object
             for view in views
-            if view.object and fuzz.token_set_ratio(name, view.object.name.casefold()) >= _SAME_THING
+            if view.object and fuzz.token_set_ratio(name, _bare(view.object.name)) >= _SAME_THING
         ]
         if len(fitting) != 1:
             return self._naming.entity(said.object).id
@@ -230,3 +232,10 @@ class Drafter:
     def _sentence(self, subject: Entity, predicate: Entity, target: EntityId | Literal) -> str:
         named = target.text if isinstance(target, Literal) else self._naming.name(target)
         return f"{subject.name} {predicate.name.replace('_', ' ')} {named}"
+
+
+def _bare(name: str) -> str:
+    """A name without its case and its article."""
+    folded = name.casefold()
+    article = _DETERMINER.match(folded)
+    return folded[article.end() :] if article else folded
