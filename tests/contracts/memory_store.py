@@ -1,0 +1,35 @@
+"""The memory contract: one suite a protocol. A store's test gives `url`, the URL of a database."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from services.stores.memory.sql import SqlMemory
+from services.stores.sql.engine import engine_for
+from tests.contracts.memory_base import SCOPE, TWINS
+from tests.contracts.memory_log import DecisionContract, RevisionContract
+from tests.contracts.memory_text import DeletionContract, StagingContract, TextContract, TextIsolationContract
+from tests.contracts.memory_voice import VoiceContract
+
+__all__ = [
+    "DecisionContract",
+    "DeletionContract",
+    "MemoryFixtures",
+    "RevisionContract",
+    "StagingContract",
+    "TextContract",
+    "TextIsolationContract",
+    "VoiceContract",
+]
+
+
+class MemoryFixtures:
+    """Subclasses give the fixture `url`. Tests may share its database: each leaves its scopes empty."""
+
+    @pytest.fixture
+    async def memory(self, url: str) -> AsyncIterator[SqlMemory]:
+        memory = await SqlMemory.open(engine_for(url))
+        yield memory
+        for scope in (SCOPE, *TWINS):
+            await memory.erase(scope)
+        await memory.close()

@@ -1,0 +1,93 @@
+"""The memory contract on SQLite."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from services.domain.ids import EpisodeId, Revision, VoiceId
+from services.domain.instants import Instant
+from services.domain.memory import VoiceKind
+from services.stores.errors import StoreUnavailable
+from services.stores.memory.sql import SqlMemory
+from services.stores.paging import Page
+from services.stores.sql.engine import sqlite_engine
+from tests.contracts.memory_base import SCOPE
+from tests.contracts.memory_store import (
+    DecisionContract,
+    DeletionContract,
+    MemoryFixtures,
+    RevisionContract,
+    StagingContract,
+    TextContract,
+    TextIsolationContract,
+    VoiceContract,
+)
+from tests.contracts.memory_text import everything
+
+
+class Sqlite(MemoryFixtures):
+    @pytest.fixture
+    def url(self, tmp_path: Path) -> str:
+        return f"sqlite:///{tmp_path / 'memory.db'}"
+
+
+class TestSqliteText(Sqlite, TextContract): ...
+
+
+class TestSqliteDeletion(Sqlite, DeletionContract): ...
+
+
+class TestSqliteStaging(Sqlite, StagingContract): ...
+
+
+class TestSqliteTextIsolation(Sqlite, TextIsolationContract): ...
+
+
+class TestSqliteRevision(Sqlite, RevisionContract): ...
+
+
+class TestSqliteVoice(Sqlite, VoiceContract): ...
+
+
+class TestSqliteDecision(Sqlite, DecisionContract): ...
+
+
+async def test_no_read_scans_a_table(tmp_path: Path) -> None:
+    engine = sqlite_engine(tmp_path / "memory.db")
+    memory = await SqlMemory.open(engine)
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if statement.startswith("SELECT"):
+            asked.append((statement, parameters))
+
+    event.listen(engine.sync_engine, "before_cursor_execute", note)
+    try:
+        await everything(memory, SCOPE)
+        await memory.revisions.current(SCOPE)
+        await memory.revisions.entry(SCOPE, "commit")
+        await memory.revisions.at(SCOPE, Instant(1))
+        await memory.revisions.clocks(SCOPE, [Revision(1)])
+        await memory.voice.aspects(SCOPE, [VoiceId("a")])
+        await memory.voice.list_aspects(SCOPE, [VoiceKind.GOAL], Revision(1), Page())
+        await memory.voice.of_episode(SCOPE, EpisodeId("e"))
+        await memory.decisions.list_decisions(SCOPE, None, Page())
+        await memory.decisions.list_decisions(SCOPE, "target", Page())
+        assert len(asked) > 20
+        async with engine.connect() as connection:
+            for statement, parameters in asked:
+                plan = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+                steps = [row.detail for row in plan]
+                assert not [step for step in steps if step.startswith("SCAN")], (statement, steps)
+                assert not [step for step in steps if step.startswith("SEARCH") and "scope=?" not in step]
+    finally:
+        await memory.close()
+
+
+async def test_a_file_that_can_not_be_opened_is_unavailable(tmp_path: Path) -> None:
+    memory = SqlMemory(sqlite_engine(tmp_path / "absent" / "memory.db"))
+    with pytest.raises(StoreUnavailable, match="memory"):
+        await memory.revisions.current(SCOPE)
+    await memory.close()
