@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from google.rpc.status_pb2 import Status
 
 from gateway.credits.money import MicroCredits
-from gateway.credits.prices import PriceBook
+from gateway.credits.prices import Prices
 from gateway.credits.values import Courtesy
 from gateway.errors import ChunksFailed
 from gateway.ingest.durable import JSON
@@ -76,9 +76,7 @@ class Ended:
 class Endings:
     """Ends jobs: state, charge and result in one transaction. Idempotent."""
 
-    def __init__(
-        self, jobs: Jobs, progress: Progress, prices: PriceBook, daily_courtesy: MicroCredits
-    ) -> None:
+    def __init__(self, jobs: Jobs, progress: Progress, prices: Prices, daily_courtesy: MicroCredits) -> None:
         """`daily_courtesy` is the most that one tenant's small talk may cost the platform on one UTC day."""
         self._jobs = jobs
         self._progress = progress
@@ -88,7 +86,7 @@ class Endings:
     async def end(self, job_id: JobId, ended: Ended) -> Job:
         """Settles what was earned, gives the rest back, and forgets what steps kept."""
         job = await self._jobs.find(job_id)
-        prices = await self._prices.version(job.hold.price_version)
+        prices = await self._prices.of(job.hold.price_version)
         charge = (
             job.hold.spent
             if job.kind is JobKind.ASSERT and ended.error is None

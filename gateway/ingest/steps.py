@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from gateway.convert.episodes import source_in
 from gateway.convert.names import nothing_out
-from gateway.credits.prices import PriceBook
+from gateway.credits.prices import Prices
 from gateway.ingest.asserting import Asserting
 from gateway.ingest.durable import JSON
 from gateway.ingest.patience import Patience, status_in
@@ -45,7 +45,7 @@ class Steps:
         jobs: Jobs,
         graphs: Graphs,
         progress: Progress,
-        prices: PriceBook,
+        prices: Prices,
         settings: StepSettings,
     ) -> None:
         self._services = services
@@ -169,7 +169,7 @@ class Steps:
             asked = AssertTriplesRequest.FromString(await self._jobs.payload(job_id))
             answer = await self.asserting.record(job, asked)
             records = len(asked.claims) + len(asked.ends) + len(asked.denials)
-            prices = await self._prices.version(job.hold.price_version)
+            prices = await self._prices.of(job.hold.price_version)
             await self._jobs.spend(job_id, "assert", prices.asserted(records))
             await self._jobs.published(job_id, Revision(answer.done.revision))
             return {"revision": answer.done.revision, "outcome": outcome_json(answer.done.outcome)}
@@ -180,7 +180,7 @@ class Steps:
         return AddEpisodeRequest.FromString(await self._jobs.payload(job_id))
 
     async def _spend(self, job: Job, index: int, chunk: JSON) -> None:
-        prices = await self._prices.version(job.hold.price_version)
+        prices = await self._prices.of(job.hold.price_version)
         await self._jobs.spend(job.id, f"chunk/{index}", prices.ingest(int(chunk["tokens"])))
 
     async def _keep_receipts(

@@ -1,0 +1,112 @@
+"""MemoryService: from a call to a command and back."""
+
+from typing import Any
+
+import grpc.aio
+
+from gateway.commands.asserting import AssertTriples
+from gateway.commands.deleting import DeleteEpisode
+from gateway.commands.ingesting import AddEpisode, IngestLimits
+from gateway.commands.reads import Reads
+from gateway.interceptors.call import DOWNSTREAM_MARGIN_SECONDS, Caller, current_caller
+from gateway.paging import opened, page_of, token_of
+from gateway.settings import GatewaySettings
+from gateway.store.job_view import JobView
+from palimpsest.v1 import (
+    memory_episodes_pb2,
+    memory_ingest_pb2,
+    memory_pb2_grpc,
+    memory_statements_pb2,
+)
+from services.domain.ids import JobId
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+def downstream_seconds(caller: Caller) -> float:
+    """What is left for the services, so that our own error comes before the caller's time-out."""
+    return max(0.0, caller.remaining_seconds() - DOWNSTREAM_MARGIN_SECONDS)
+
+
+class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
+    """AddEpisode, AssertTriples, DeleteEpisode, and the reads of episodes and statements."""
+
+    def __init__(
+        self,
+        add: AddEpisode,
+        asserting: AssertTriples,
+        deleting: DeleteEpisode,
+        reads: Reads,
+        view: JobView,
+        settings: GatewaySettings,
+    ) -> None:
+        self._add = add
+        self._assert = asserting
+        self._delete = deleting
+        self._reads = reads
+        self._view = view
+        self._settings = settings
+
+    async def AddEpisode(
+        self, request: memory_ingest_pb2.AddEpisodeRequest, context: Context
+    ) -> memory_ingest_pb2.AddEpisodeResponse:
+        caller = current_caller()
+        limits = IngestLimits(self._settings.max_document_bytes, self._max_jobs(caller))
+        return await self._add(caller.scope(request.graph_id), request, limits, downstream_seconds(caller))
+
+    async def AssertTriples(
+        self, request: memory_ingest_pb2.AssertTriplesRequest, context: Context
+    ) -> memory_ingest_pb2.AssertTriplesResponse:
+        caller = current_caller()
+        return await self._assert(caller.scope(request.graph_id), request, self._max_jobs(caller))
+
+    async def DeleteEpisode(
+        self, request: memory_episodes_pb2.DeleteEpisodeRequest, context: Context
+    ) -> memory_episodes_pb2.DeleteEpisodeResponse:
+        caller = current_caller()
+        return await self._delete(
+            caller.scope(request.graph_id), request, f"key:{caller.key}", downstream_seconds(caller)
+        )
+
+    async def GetEpisode(
+        self, request: memory_episodes_pb2.GetEpisodeRequest, context: Context
+    ) -> memory_episodes_pb2.GetEpisodeResponse:
+        caller = current_caller()
+        response = await self._reads.episode(
+            caller.scope(request.graph_id), request, downstream_seconds(caller)
+        )
+        episode = response.episode
+        job = await self._view.read(caller.tenant, JobId(episode.job_id))
+        for chunk in job.chunks:
+            if chunk.episode_id == episode.episode_id:
+                episode.stage, episode.nothing_reason = chunk.stage, chunk.nothing_reason
+        return response
+
+    async def GetStatement(
+        self, request: memory_statements_pb2.GetStatementRequest, context: Context
+    ) -> memory_statements_pb2.GetStatementResponse:
+        caller = current_caller()
+        return await self._reads.statement(
+            caller.scope(request.graph_id), request, downstream_seconds(caller)
+        )
+
+    async def ListStatements(
+        self, request: memory_statements_pb2.ListStatementsRequest, context: Context
+    ) -> memory_statements_pb2.ListStatementsResponse:
+        caller = current_caller()
+        token = request.page_token
+        after = opened(caller.tenant, request, token, "page_token") if token else ""
+        page, stopped = await self._reads.statements(
+            caller.scope(request.graph_id), request, after, downstream_seconds(caller)
+        )
+        page.next_page_token = token_of(caller.tenant, request, stopped)
+        return page
+
+    async def GetTimeline(
+        self, request: memory_statements_pb2.GetTimelineRequest, context: Context
+    ) -> memory_statements_pb2.GetTimelineResponse:
+        caller = current_caller()
+        return await self._reads.timeline(caller.scope(request.graph_id), request, downstream_seconds(caller))
+
+    def _max_jobs(self, caller: Caller) -> int:
+        return caller.limits.over(self._settings.tenant_limits).max_jobs

@@ -1,0 +1,31 @@
+"""RecallService: from a call to a command and back."""
+
+from typing import Any
+
+import grpc.aio
+
+from gateway.api.memory import downstream_seconds
+from gateway.commands.asking import Recall
+from gateway.commands.reads import Reads
+from gateway.interceptors.call import current_caller
+from palimpsest.v1 import recall_pb2, recall_pb2_grpc, recall_subgraph_pb2
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class RecallServicer(recall_pb2_grpc.RecallServiceServicer):
+    """Recall and GetSubgraph."""
+
+    def __init__(self, recall: Recall, reads: Reads) -> None:
+        self._recall = recall
+        self._reads = reads
+
+    async def Recall(self, request: recall_pb2.RecallRequest, context: Context) -> recall_pb2.RecallResponse:
+        caller = current_caller()
+        return await self._recall(caller.scope(request.graph_ids[0]), request, downstream_seconds(caller))
+
+    async def GetSubgraph(
+        self, request: recall_subgraph_pb2.GetSubgraphRequest, context: Context
+    ) -> recall_subgraph_pb2.GetSubgraphResponse:
+        caller = current_caller()
+        return await self._reads.subgraph(caller.scope(request.graph_id), request, downstream_seconds(caller))

@@ -1,0 +1,86 @@
+"""Recall: one question to one graph or several, answered as data and as one prompt block."""
+
+from collections.abc import Callable
+
+from gateway.convert.recall import (
+    degraded_out,
+    fact_out,
+    plan_out,
+    question_in,
+    recalled_passage_out,
+    recalled_voice_out,
+)
+from gateway.convert.times import instant_of
+from gateway.convert.zones import check_time_zone
+from gateway.errors import NotImplementedYet
+from gateway.services import Services
+from gateway.store.graphs import Graphs
+from palimpsest.internal.v1 import recall_pb2 as internal
+from palimpsest.v1 import common_pb2, recall_pb2
+from services.domain.instants import Instant
+from services.domain.scope import Scope
+
+_LATER = {
+    recall_pb2.RECALL_INCLUDE_SUMMARIES: "Recall of summaries",
+    recall_pb2.RECALL_INCLUDE_PERSONA: "Recall of the persona",
+}
+
+
+class Recall:
+    """Answers questions. Costs nothing by the default prices."""
+
+    def __init__(self, services: Services, graphs: Graphs, now: Callable[[], Instant]) -> None:
+        self._services = services
+        self._graphs = graphs
+        self._now = now
+
+    async def __call__(
+        self, scope: Scope, request: recall_pb2.RecallRequest, timeout_seconds: float
+    ) -> recall_pb2.RecallResponse:
+        """Raises GraphNotFound, RevisionNotReady, StoreDown (unless degraded answers are allowed)."""
+        self._refuse_what_comes_later(request)
+        check_time_zone(request.time_zone, "time_zone")
+        for time in (request.now, request.as_of, request.time_range.start, request.time_range.end):
+            instant_of(time)
+        settings = (await self._graphs.get(scope)).settings
+        asked = question_in(request, self._now(), settings.time_zone or "UTC")
+        answer = await self._services.call(scope, self._services.recall.Recall, asked, timeout_seconds)
+        return _answer_out(answer, scope.graph, explain=request.explain)
+
+    @staticmethod
+    def _refuse_what_comes_later(request: recall_pb2.RecallRequest) -> None:
+        for include in request.include:
+            if include in _LATER:
+                raise NotImplementedYet(_LATER[include])
+        if request.labels:
+            raise NotImplementedYet("Recall by labels")
+        if len(request.graph_ids) > 1:
+            raise NotImplementedYet("Recall over several graphs")
+
+
+def _answer_out(
+    answer: internal.RecallResponse, graph_id: str, *, explain: bool
+) -> recall_pb2.RecallResponse:
+    response = recall_pb2.RecallResponse(
+        facts=[fact_out(fact, graph_id) for fact in answer.facts],
+        passages=[recalled_passage_out(passage, graph_id) for passage in answer.passages],
+        voice=[recalled_voice_out(voice, graph_id) for voice in answer.voice],
+        context=answer.context,
+        evidence={
+            item.name: recall_pb2.Evidence(
+                passage_id=item.passage_id,
+                graph_id=graph_id,
+                episode_id=item.episode_id,
+                quote=item.quote,
+            )
+            for item in answer.evidence
+        },
+        degraded=[degraded_out(component) for component in answer.degraded],
+        revisions=[common_pb2.GraphRevision(graph_id=graph_id, revision=answer.revision)],
+        tokens_used=answer.context_tokens,
+        truncated=answer.left_out > 0,
+        abstention_score=1.0 - answer.answerable,
+    )
+    if explain:
+        response.plan.CopyFrom(plan_out(answer.plan))
+    return response

@@ -1,0 +1,80 @@
+"""DeleteEpisode: its evidence is revoked, its text goes, and what it had struck out holds again."""
+
+from gateway.services import Services
+from gateway.store.graphs import Graphs
+from gateway.store.requests import RequestName, Requests, fingerprint
+from palimpsest.internal.v1 import preprocessor_pb2, recall_pb2, resolver_pb2
+from palimpsest.v1 import memory_episodes_pb2
+from services.domain.scope import Scope
+
+METHOD = "MemoryService.DeleteEpisode"
+
+
+class DeleteEpisode:
+    """Deletes one episode. Idempotent by request_id, and by itself."""
+
+    def __init__(self, services: Services, graphs: Graphs, requests: Requests) -> None:
+        self._services = services
+        self._graphs = graphs
+        self._requests = requests
+
+    async def __call__(
+        self,
+        scope: Scope,
+        request: memory_episodes_pb2.DeleteEpisodeRequest,
+        actor: str,
+        timeout_seconds: float,
+    ) -> memory_episodes_pb2.DeleteEpisodeResponse:
+        """What went and what holds again. Raises GraphNotFound, EpisodeNotFound, RequestIdReused."""
+        await self._graphs.check(scope)
+        name = RequestName(scope.tenant, METHOD, request.request_id, fingerprint(request))
+
+        async def work() -> bytes:
+            return (await self._delete(scope, request, actor, timeout_seconds)).SerializeToString()
+
+        answer, _ = await self._requests.once(name, work)
+        return memory_episodes_pb2.DeleteEpisodeResponse.FromString(answer)
+
+    async def _delete(
+        self,
+        scope: Scope,
+        request: memory_episodes_pb2.DeleteEpisodeRequest,
+        actor: str,
+        timeout_seconds: float,
+    ) -> memory_episodes_pb2.DeleteEpisodeResponse:
+        services, episode = self._services, request.episode_id
+        read = await services.call(
+            scope,
+            services.recall.ReadEpisode,
+            recall_pb2.ReadEpisodeRequest(episode_id=episode),
+            timeout_seconds,
+        )
+        revoked = await services.call(
+            scope,
+            services.resolver.Revoke,
+            resolver_pb2.RevokeRequest(
+                commit_id=request.request_id, episode_id=episode, actor=actor, why="deleted"
+            ),
+            timeout_seconds,
+        )
+        gone = await services.call(
+            scope,
+            services.preprocessor.DeleteEpisodeText,
+            preprocessor_pb2.DeleteEpisodeTextRequest(episode_id=episode),
+            timeout_seconds,
+        )
+        return memory_episodes_pb2.DeleteEpisodeResponse(
+            revision=revoked.revision,
+            counts=memory_episodes_pb2.DeletionCounts(
+                episodes_deleted=int(gone.deleted),
+                claims_revoked=revoked.claims,
+                ends_revoked=revoked.ends,
+                denials_revoked=revoked.denials,
+                passages_removed=len(read.episode.passages),
+                voice_aspects_removed=revoked.voice,
+                statements_expired=len(revoked.outcome.statements_ended),
+                statements_restored=len(revoked.outcome.statements_restored),
+            ),
+            restored_statement_ids=revoked.outcome.statements_restored,
+            expired_statement_ids=revoked.outcome.statements_ended,
+        )

@@ -1,0 +1,133 @@
+"""AddEpisode: quoted, accepted as a job with its credits held, handed to the pipeline, waited for."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.convert.episodes import source_in
+from gateway.convert.times import instant_of
+from gateway.convert.zones import check_time_zone
+from gateway.credits.ledger import Ledger
+from gateway.credits.money import MicroCredits
+from gateway.credits.prices import Prices
+from gateway.errors import MaxCreditsExceeded
+from gateway.ingest.pipeline import Pipeline
+from gateway.services import Services
+from gateway.store.job_values import JobKind, Order
+from gateway.store.job_view import JobView
+from gateway.store.jobs import Jobs
+from gateway.store.requests import fingerprint
+from palimpsest.internal.v1 import preprocessor_pb2
+from palimpsest.v1 import job_pb2, memory_ingest_pb2
+from services.domain.errors import DocumentTooLarge
+from services.domain.instants import Instant
+from services.domain.scope import Scope
+
+METHOD = "MemoryService.AddEpisode"
+HOW_TO_ANSWER = ("wait_for", "validate_only")
+"""Fields that don't change what is asked, only how it is answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestLimits:
+    """`document_bytes` is the largest text of one call; `jobs` the tenant's unfinished jobs (0: no limit)."""
+
+    document_bytes: int
+    jobs: int
+
+
+class AddEpisode:
+    """Accepts a text. Idempotent by request_id."""
+
+    def __init__(
+        self,
+        services: Services,
+        jobs: Jobs,
+        view: JobView,
+        ledger: Ledger,
+        prices: Prices,
+        pipeline: Pipeline,
+        now: Callable[[], Instant],
+    ) -> None:
+        self._services = services
+        self._jobs = jobs
+        self._view = view
+        self._ledger = ledger
+        self._prices = prices
+        self._pipeline = pipeline
+        self._now = now
+
+    async def __call__(
+        self,
+        scope: Scope,
+        request: memory_ingest_pb2.AddEpisodeRequest,
+        limits: IngestLimits,
+        timeout_seconds: float,
+    ) -> memory_ingest_pb2.AddEpisodeResponse:
+        """The job as it stands when `wait_for` is reached or time runs out.
+
+        Raises ValidationFailed, DocumentTooLarge, InsufficientCredits, MaxCreditsExceeded, TooManyJobs,
+        RequestIdReused.
+        """
+        until = asyncio.get_running_loop().time() + timeout_seconds
+        _check_size(request, limits.document_bytes)
+        _check_times(request)
+        quote = await self._quote(scope, request, timeout_seconds)
+        if request.validate_only:
+            return memory_ingest_pb2.AddEpisodeResponse(quote=quote)
+        if request.HasField("max_credits_micros") and quote.credits_micros > request.max_credits_micros:
+            raise MaxCreditsExceeded(
+                MicroCredits(quote.credits_micros), MicroCredits(request.max_credits_micros)
+            )
+        order = Order(
+            scope=scope,
+            kind=JobKind.INGEST,
+            method=METHOD,
+            request_key=request.request_id,
+            payload_hash=fingerprint(request, *HOW_TO_ANSWER),
+            payload=request.SerializeToString(deterministic=True),
+            ceiling=MicroCredits(quote.credits_micros),
+            price_version=quote.price_version,
+        )
+        accepted = await self._jobs.accept(order, limits.jobs)
+        if not accepted.job.finished:
+            await self._pipeline.submit(accepted.job)
+        left = until - asyncio.get_running_loop().time()
+        job = (
+            await self._view.wait(scope.tenant, accepted.job.id, request.wait_for, left)
+            if request.wait_for
+            else await self._view.read(scope.tenant, accepted.job.id)
+        )
+        return memory_ingest_pb2.AddEpisodeResponse(job=job, quote=quote, replayed=not accepted.fresh)
+
+    async def _quote(
+        self, scope: Scope, request: memory_ingest_pb2.AddEpisodeRequest, timeout_seconds: float
+    ) -> job_pb2.Quote:
+        asked = preprocessor_pb2.QuoteRequest(source=source_in(request, self._now()))
+        counted, prices, balance = await asyncio.gather(
+            self._services.call(scope, self._services.preprocessor.Quote, asked, timeout_seconds),
+            self._prices.current(),
+            self._ledger.balance(scope.tenant),
+        )
+        # Chunks are priced one by one, each rounded up by less than a micro-credit.
+        most = prices.ingest(counted.tokens) + max(0, counted.chunks - 1)
+        return job_pb2.Quote(
+            credits_micros=most,
+            price_version=prices.version,
+            token_count=counted.tokens,
+            chunk_count=counted.chunks,
+            available_micros=balance.available,
+        )
+
+
+def _check_size(request: memory_ingest_pb2.AddEpisodeRequest, limit: int) -> None:
+    texts = [request.text, *(message.text for message in request.messages.messages)]
+    size = sum(len(text.encode()) for text in texts)
+    if size > limit:
+        raise DocumentTooLarge("messages" if request.HasField("messages") else "text", limit, size)
+
+
+def _check_times(request: memory_ingest_pb2.AddEpisodeRequest) -> None:
+    check_time_zone(request.time_zone, "time_zone")
+    for time in [request.reference_time, *(message.time for message in request.messages.messages)]:
+        instant_of(time)
