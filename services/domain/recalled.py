@@ -50,7 +50,7 @@ def recalled_spans(text: str) -> list[tuple[int, int]]:
 
 def is_recalled(text: str) -> bool:
     """True when `text` is recalled lines, at most with a frame around them, and nothing else."""
-    lines = [text[start:end] for start, end in _lines(text) if not text[start:end].isspace()]
+    lines = [text[start:end] for start, end in _lines(text) if text[start:end].strip()]
     recalled = [_is_recalled_line(line) for line in lines]
     return any(recalled) and all(
         known or _FRAME.fullmatch(line) for line, known in zip(lines, recalled, strict=True)
@@ -73,15 +73,7 @@ def _is_recalled_line(line: str) -> bool:
 
 
 def _is_triple(body: str) -> bool:
-    head, arrow, target = body.partition("]-->")
-    subject, bracket, _ = head.partition("--[")
-    return (
-        bool(arrow and bracket)
-        and subject.startswith("(")
-        and subject.rstrip().endswith(")")
-        and target.lstrip().startswith("(")
-        and target.endswith(")")
-    )
+    return body.startswith("(") and body.endswith(")") and 0 < body.find(") --[") < body.rfind("]--> (")
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:

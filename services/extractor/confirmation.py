@@ -50,8 +50,9 @@ _NO = re.compile(
 """Denies, hedges, or holds on to what is."""
 
 _TAKES_BACK = re.compile(
-    r"(?:no|nope|nah|not|wrong|incorrect|never ?mind|wait|actually|on second thou?ght|scratch that|forget (?:it|that)"
-    r"|do not|don['’]?t|cancel|i (?:have )?changed my mind)\b|不|别|別|等等|算了|没有|沒有",
+    r"(?:no|nope|nah|not|wrong|incorrect|never ?mind|wait|actually|on second thou?ght|scratch that"
+    r"|forget (?:it|that)|do not|don['’]?t|cancel|i (?:have )?changed my mind)\b"
+    r"|不|别|別|等等|算了|没有|沒有",
     re.IGNORECASE,
 )
 """At the start of any sentence."""

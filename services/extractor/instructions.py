@@ -42,7 +42,7 @@ _SHAPES = (
     r"(?:memor(?:y|ies)|facts|graph)\b",
     # who the model is to be
     r"\byou are (?:now|no longer)\b|\bfrom now on,? you(?:['’]re| are)\b|\bpretend (?:to be|that you|you)\b",
-    r"\b(?:act|behave|respond) as (?:(?:if|though) you|an? (?:unrestricted|unfiltered|different)|(?:dan|root)\b)",
+    r"\b(?:act|behave|respond) as (?:(?:if|though) you|an? (?:un\w+ed|different)|(?:dan|root)\b)",
     # what it was told, and what it keeps
     r"\b(?:system|developer) (?:prompt|message|instruction)s?\b|\bnew (?:system )?instructions?\s*:",
     rf"{_VERB_FIRST}(?:reveal|print|show|repeat|output|leak|expose|tell me)\b[^\n]{{0,40}}?\b(?:your|the)\b"
