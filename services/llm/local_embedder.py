@@ -78,7 +78,8 @@ class LocalEmbedder:
 
     def _compute(self, texts: Sequence[str], is_query: bool) -> Vectors:
         model = self._loaded()
-        raw: Vectors = model.encode([sendable(text) for text in texts], is_query)
+        limit = self._settings.max_characters_per_text
+        raw: Vectors = model.encode([sendable(text[:limit]) for text in texts], is_query)
         return unit(unit(raw, DIMENSION) - self._shift, DIMENSION)
 
     def _loaded(self) -> "E5":

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from services.llm import tokens
 from services.llm.openai_engine.endpoint import Endpoint
 from services.llm.port import Vectors
 from services.llm.settings import EmbeddingSettings
@@ -30,16 +31,17 @@ class OpenAIEmbedder:
         return self._settings.dimension
 
     async def passages(self, texts: Sequence[str]) -> Vectors:
-        return await self._embed([self._settings.passage_prefix + sendable(text) for text in texts])
+        return await self._embed(texts, self._settings.passage_prefix)
 
     async def queries(self, texts: Sequence[str]) -> Vectors:
-        return await self._embed([self._settings.query_prefix + sendable(text) for text in texts])
+        return await self._embed(texts, self._settings.query_prefix)
 
     async def aclose(self) -> None:
         await self._endpoint.aclose()
 
-    async def _embed(self, texts: Sequence[str]) -> Vectors:
+    async def _embed(self, raw: Sequence[str], prefix: str) -> Vectors:
         settings = self._settings
+        texts = [tokens.truncate(prefix + sendable(text), settings.max_tokens_per_text) for text in raw]
         shortened = settings.dimension if settings.send_dimension else None
         batches = [texts[at : at + settings.batch_size] for at in range(0, len(texts), settings.batch_size)]
         try:

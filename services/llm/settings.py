@@ -61,6 +61,8 @@ class EmbeddingSettings(EndpointSettings):
     passage_prefix: str = ""
     batch_size: int = Field(default=64, ge=1, le=2_048)
     """Texts in one call."""
+    max_tokens_per_text: int = Field(default=8_000, ge=1)
+    """Longer texts are embedded by their beginning; endpoints refuse what is longer than they take."""
     send_dimension: bool = False
     """Asks the endpoint for `dimension`, for models that can shorten their vectors."""
 
@@ -74,5 +76,7 @@ class LocalEmbedderSettings(BaseModel):
     """Threads that embed at the same time; the engine computes without Python's lock."""
     batch_size: int = Field(default=16, ge=1, le=256)
     """Texts that one thread takes at a time, so that a question need not wait for a whole document."""
+    max_characters_per_text: int = Field(default=2_000, ge=1)
+    """Longer texts are embedded by their beginning: about one window of the model, a third of a second."""
     cache_entries: int = Field(default=4_096, ge=0)
     """Vectors kept by text, 1.5 kB each."""

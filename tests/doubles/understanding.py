@@ -65,7 +65,7 @@ def _normalise(asked: Asked) -> Reply:
         return text("<output>NOTHING_TO_REMEMBER RECALLED_TEXT</output>")
     if all(_SMALL_TALK.fullmatch(one) for one in texts):
         return text("<output>NOTHING_TO_REMEMBER SMALL_TALK</output>")
-    if all(_SMALL_TALK.fullmatch(one) or _NO_FACT.fullmatch(one) for one in texts):
+    if all(_is_talk(one) for one in texts):
         return text("<output>NOTHING_TO_REMEMBER NO_DURABLE_FACT</output>")
     user = _user(asked)
     return text("<output>" + "\n".join(re.sub(r"\bI\b", user, one) for one in texts) + "</output>")
@@ -153,6 +153,10 @@ _TASKS: Mapping[str, Callable[[Asked], Reply]] = {
 }
 
 
+def _is_talk(said: str) -> bool:
+    return bool(_SMALL_TALK.fullmatch(said) or _NO_FACT.fullmatch(said))
+
+
 def _said(asked: Asked) -> list[Mapping[str, Any]]:
     """The turns that are evidence: not an assistant's."""
     return [turn for turn in asked.blocks["turns"] if turn.get("role") != "assistant"]
@@ -174,7 +178,7 @@ def _plain(asked: Asked, turn: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         match = _TRIPLE.fullmatch(bare) or _TRIPLE_ZH.fullmatch(bare)
         if match is None or sentence.endswith(("?", "？")):
             continue
-        if _VOICE.match(sentence) or _ORDER.search(sentence):
+        if _VOICE.match(sentence) or _ORDER.search(sentence) or _is_talk(sentence):
             continue
         subject, verb, target = match["subject"], match["verb"], match["object"]
         if subject in {"I", "我"}:

@@ -4,6 +4,7 @@ The client's own retries are off: what is tried again, and when, is decided here
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 import openai
 import stamina
 from openai.types import CreateEmbeddingResponse
-from openai.types.chat import ChatCompletion
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
 
 from services.domain.scope import TenantId
 from services.llm import tokens
@@ -61,6 +62,11 @@ class Endpoint:
         self._slots = Slots(settings.max_concurrency, settings.max_concurrency_per_tenant)
         self._pace = Pace(clock)
 
+    @property
+    def wait_seconds(self) -> float:
+        """How long the endpoint has asked us to wait; 0 when it may be called."""
+        return self._pace.wait_seconds
+
     async def aclose(self) -> None:
         await self._client.close()
 
@@ -73,13 +79,12 @@ class Endpoint:
             return completion
 
         completion = await self._retried(tenant, send, _has_choice)
-        _count(completion, request, meter)
         choice = completion.choices[0]
+        text = _text(choice.message)
+        _count(completion, request, text, meter)
         if choice.message.refusal or choice.finish_reason == "content_filter":
             raise ModelRefused("the model declined to answer")
-        calls = choice.message.tool_calls or []
-        texts = [call.function.arguments for call in calls if call.type == "function"]
-        return Reply(texts[0] if texts else choice.message.content or "", choice.finish_reason == "length")
+        return Reply(text, choice.finish_reason == "length")
 
     async def embed(self, model: str, texts: Sequence[str], dimension: int | None) -> list[list[float]]:
         """One vector for each text, in their order. Raises EngineError."""
@@ -125,6 +130,8 @@ class Endpoint:
                     raise ModelUnavailable("the model endpoint took too long") from late
                 except openai.OpenAIError as error:
                     raise errors.translate(error, self.settings.retry_max_wait_seconds) from error
+                except ValueError as garbled:
+                    raise ModelUnavailable("the model endpoint answered something unreadable") from garbled
                 if not is_whole(answer):
                     # Some gateways answer 200 with an error inside, or with a page of theirs.
                     raise ModelUnavailable("the model endpoint answered without a result")
@@ -146,14 +153,23 @@ def _has_choice(completion: ChatCompletion) -> bool:
     return len(choices) > 0 and getattr(choices[0], "message", None) is not None
 
 
-def _count(completion: ChatCompletion, request: dict[str, Any], meter: Meter) -> None:
+def _text(message: ChatCompletionMessage) -> str:
+    """The arguments of the first tool call, or else the content. Some servers send arguments as an object."""
+    for call in message.tool_calls or []:
+        arguments: object = getattr(getattr(call, "function", None), "arguments", None)
+        if arguments:
+            return arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return message.content or ""
+
+
+def _count(completion: ChatCompletion, request: dict[str, Any], text: str, meter: Meter) -> None:
     usage = completion.usage
     if usage is None:
         # A server that doesn't say: counted by us, so that a receipt never claims a free call.
         meter.tokens_in += sum(tokens.count(str(message["content"])) for message in request["messages"])
-        meter.tokens_out += tokens.count(completion.choices[0].message.content or "")
+        meter.tokens_out += tokens.count(text)
         return
     meter.tokens_in += usage.prompt_tokens or 0
     meter.tokens_out += usage.completion_tokens or 0
-    details = usage.prompt_tokens_details
-    meter.tokens_cached += (details.cached_tokens or 0) if details else 0
+    details = getattr(usage, "prompt_tokens_details", None)
+    meter.tokens_cached += getattr(details, "cached_tokens", None) or 0

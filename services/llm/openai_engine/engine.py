@@ -53,6 +53,11 @@ class OpenAIEngine:
     def name(self) -> str:
         return "openai"
 
+    @property
+    def wait_seconds(self) -> float:
+        """How long the endpoint has asked us to wait; 0 when it may be called."""
+        return self._endpoint.wait_seconds
+
     async def aclose(self) -> None:
         await self._endpoint.aclose()
 

@@ -1,0 +1,119 @@
+"""Limits: the breaker, slots by tenant, and the pace that the endpoint sets."""
+
+import asyncio
+
+import pytest
+
+from services.domain.scope import TenantId
+from services.llm.openai_engine.breaker import BreakerOpen, CircuitBreaker
+from services.llm.openai_engine.limits import Pace, Slots
+from services.llm.port import ModelRefused, ModelUnavailable
+
+ACME, GLOBEX = TenantId("acme"), TenantId("globex")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def fail(breaker: CircuitBreaker) -> None:
+    with pytest.raises(ModelUnavailable), breaker.guard():
+        raise ModelUnavailable("down")
+
+
+def test_failures_in_a_row_open_it_and_a_probe_closes_it() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(3, 10, clock)
+    for _ in range(3):
+        assert not breaker.is_open
+        fail(breaker)
+    with pytest.raises(BreakerOpen), breaker.guard():
+        pytest.fail("nothing may be sent")
+    clock.now += 10
+    with breaker.guard(), pytest.raises(BreakerOpen), breaker.guard():
+        pytest.fail("one probe at a time")
+    with breaker.guard():
+        pass
+
+
+def test_a_failed_probe_opens_it_again() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(2, 10, clock)
+    fail(breaker)
+    fail(breaker)
+    clock.now += 10
+    fail(breaker)
+    assert breaker.is_open
+
+
+def test_an_answer_in_between_starts_the_count_anew() -> None:
+    breaker = CircuitBreaker(2, 10, Clock())
+    fail(breaker)
+    with pytest.raises(ModelRefused), breaker.guard():
+        raise ModelRefused("a living endpoint")
+    fail(breaker)
+    assert not breaker.is_open
+
+
+def test_a_cancelled_probe_says_nothing_and_blocks_nothing() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker(1, 10, clock)
+    fail(breaker)
+    clock.now += 10
+    with pytest.raises(asyncio.CancelledError), breaker.guard():
+        raise asyncio.CancelledError
+    with breaker.guard():
+        pass
+
+
+async def test_a_tenant_has_no_more_than_its_slots_and_leaves_the_rest_to_others() -> None:
+    slots = Slots(total=3, per_tenant=2)
+    running: list[TenantId] = []
+    most: dict[TenantId, int] = {}
+    release = asyncio.Event()
+
+    async def call(tenant: TenantId) -> None:
+        async with slots.held(tenant):
+            running.append(tenant)
+            most[tenant] = max(most.get(tenant, 0), running.count(tenant))
+            await release.wait()
+            running.remove(tenant)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(5):
+            group.create_task(call(ACME))
+        group.create_task(call(GLOBEX))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert sorted(running) == [ACME, ACME, GLOBEX]
+        release.set()
+    assert most == {ACME: 2, GLOBEX: 1}
+    assert slots.tenants == 0
+
+
+async def test_a_waiting_tenant_that_gives_up_leaves_nothing_behind() -> None:
+    slots = Slots(total=1, per_tenant=1)
+    async with slots.held(ACME):
+        waiting = asyncio.ensure_future(slots.held(GLOBEX).__aenter__())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert slots.tenants == 1
+
+
+def test_the_pace_is_the_latest_moment_that_was_asked_for() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    assert pace.wait_seconds == 0
+    pace.hold(5)
+    pace.hold(2)
+    assert pace.wait_seconds == 5
+    clock.now += 4
+    assert pace.wait_seconds == 1
+    clock.now += 4
+    assert pace.wait_seconds == 0
