@@ -1,5 +1,6 @@
 """Settings of the gateway: from the environment (PALIMPSEST_…), with units in names, printed redacted."""
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field, SecretStr
@@ -18,10 +19,21 @@ class GatewaySettings(BaseSettings):
     """Address to listen on. Other than loopback only behind a network policy."""
     gateway_port: int = Field(default=7233, ge=0, le=65535)
     """Port to listen on; 0 takes a free one."""
-    ledger_url: str = "sqlite:///.palimpsest/ledger.db"
-    """Database of tenants, keys, credits and jobs: `sqlite:///path` or `postgresql://…`."""
-    jobs_url: str = "sqlite:///.palimpsest/jobs.db"
-    """Database of the progress of jobs; on PostgreSQL it may be the ledger's."""
+    data_dir: Path = Path(".palimpsest")
+    """Folder of the embedded databases."""
+    ledger_url: str = ""
+    """Database of tenants, keys, credits and jobs: `sqlite:////path` or `postgresql://…`; empty is ledger.db
+    in the data folder."""
+    jobs_url: str = ""
+    """Database of the progress of jobs, likewise; on PostgreSQL it may be the ledger's."""
+    workflows_url: str = ""
+    """Database of the durable engine, likewise; on PostgreSQL it has a schema of its own."""
+    executor_id: str = Field(default="gateway-0", pattern=r"^[A-Za-z0-9._-]{1,64}$")
+    """Name of this process to the durable engine: unique, and the same after a restart."""
+    workflow_concurrency: int = Field(default=16, ge=1)
+    """Jobs that this process works on at once."""
+    chunk_concurrency: int = Field(default=8, ge=1)
+    """Chunks that it understands at once."""
     key_environment: str = Field(default="live", pattern=r"^[a-z0-9]{1,16}$")
     """The `<env>` of new API keys, `pk_<env>_<id>_<secret>`."""
     assertion_secret: SecretStr = SecretStr("")
@@ -76,9 +88,14 @@ class GatewaySettings(BaseSettings):
             goodwill_micros_per_day=self.tenant_goodwill_micros_per_day,
         )
 
+    def url(self, given: str, file: str) -> str:
+        """A URL that was set, or else that of a file in the data folder."""
+        return given or f"sqlite:///{self.data_dir.resolve() / file}"
+
     def redacted(self) -> dict[str, Any]:
         """Every setting, without secrets and passwords; to be printed at start."""
         shown = self.model_dump()
-        for name in ("ledger_url", "jobs_url"):
-            shown[name] = make_url(shown[name]).render_as_string(hide_password=True)
+        for name in ("ledger_url", "jobs_url", "workflows_url"):
+            if shown[name]:
+                shown[name] = make_url(shown[name]).render_as_string(hide_password=True)
         return {name: str(value) if isinstance(value, SecretStr) else value for name, value in shown.items()}

@@ -15,7 +15,6 @@ from gateway.store.job_view import JobView
 from palimpsest.v1 import (
     memory_episodes_pb2,
     memory_ingest_pb2,
-    memory_pb2_grpc,
     memory_statements_pb2,
 )
 from services.domain.ids import JobId
@@ -28,7 +27,7 @@ def downstream_seconds(caller: Caller) -> float:
     return max(0.0, caller.remaining_seconds() - DOWNSTREAM_MARGIN_SECONDS)
 
 
-class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
+class MemoryServicer:
     """AddEpisode, AssertTriples, DeleteEpisode, and the reads of episodes and statements."""
 
     def __init__(
@@ -106,7 +105,16 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         self, request: memory_statements_pb2.GetTimelineRequest, context: Context
     ) -> memory_statements_pb2.GetTimelineResponse:
         caller = current_caller()
-        return await self._reads.timeline(caller.scope(request.graph_id), request, downstream_seconds(caller))
+        page = page_of(caller.tenant, request)
+        response = await self._reads.timeline(
+            caller.scope(request.graph_id), request, downstream_seconds(caller)
+        )
+        first, entries = int(page.after or 0), list(response.entries)
+        del response.entries[:]
+        response.entries.extend(entries[first : first + page.size])
+        more = first + page.size < len(entries)
+        response.next_page_token = token_of(caller.tenant, request, str(first + page.size) if more else "")
+        return response
 
     def _max_jobs(self, caller: Caller) -> int:
         return caller.limits.over(self._settings.tenant_limits).max_jobs

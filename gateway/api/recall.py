@@ -8,12 +8,12 @@ from gateway.api.memory import downstream_seconds
 from gateway.commands.asking import Recall
 from gateway.commands.reads import Reads
 from gateway.interceptors.call import current_caller
-from palimpsest.v1 import recall_pb2, recall_pb2_grpc, recall_subgraph_pb2
+from palimpsest.v1 import recall_pb2, recall_subgraph_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class RecallServicer(recall_pb2_grpc.RecallServiceServicer):
+class RecallServicer:
     """Recall and GetSubgraph."""
 
     def __init__(self, recall: Recall, reads: Reads) -> None:

@@ -750,6 +750,7 @@ class ReadGraphResponse(_message.Message):
     EPISODES_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    REVISION_AT_FIELD_NUMBER: _builtins.int
     entities: _builtins.int
     """Entities, predicates left out."""
     statements: _builtins.int
@@ -760,6 +761,8 @@ class ReadGraphResponse(_message.Message):
     """Claims that count."""
     revision: _builtins.int
     """The latest published revision."""
+    revision_at: _builtins.int
+    """When it was begun; absent before the first."""
     def __init__(
         self,
         *,
@@ -768,12 +771,15 @@ class ReadGraphResponse(_message.Message):
         episodes: _builtins.int = ...,
         claims: _builtins.int = ...,
         revision: _builtins.int = ...,
+        revision_at: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_revision_at", b"_revision_at", "revision_at", b"revision_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "entities", b"entities", "episodes", b"episodes", "revision", b"revision", "statements", b"statements"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_revision_at", b"_revision_at", "claims", b"claims", "entities", b"entities", "episodes", b"episodes", "revision", b"revision", "revision_at", b"revision_at", "statements", b"statements"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__revision_at: _TypeAlias = _typing.Literal["revision_at"]  # noqa: Y015
+    _WhichOneofArgType__revision_at: _TypeAlias = _typing.Literal["_revision_at", b"_revision_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__revision_at) -> _WhichOneofReturnType__revision_at | None: ...
 
 Global___ReadGraphResponse: _TypeAlias = ReadGraphResponse  # noqa: Y015
 

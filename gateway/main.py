@@ -1,0 +1,123 @@
+"""The gateway's composition root: stores, way to the services, durable pipeline, public API."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from gateway.api.admin import AdminServicer
+from gateway.api.credits import CreditServicer
+from gateway.api.graphs import GraphServicer
+from gateway.api.jobs import JobServicer
+from gateway.api.memory import MemoryServicer
+from gateway.api.mount import Servicers
+from gateway.api.recall import RecallServicer
+from gateway.commands.asking import Recall
+from gateway.commands.asserting import AssertTriples
+from gateway.commands.deleting import DeleteEpisode
+from gateway.commands.facts import ServiceFacts
+from gateway.commands.ingesting import AddEpisode
+from gateway.commands.reads import Reads
+from gateway.credits.money import MicroCredits
+from gateway.ingest.background import Background
+from gateway.ingest.dispatch import Dispatcher
+from gateway.ingest.durable import DurableEngine, DurableSettings
+from gateway.ingest.endings import Endings
+from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.steps import Steps, StepSettings
+from gateway.server import Gateway, serve
+from gateway.services import ServiceName, Services
+from gateway.settings import GatewaySettings
+from gateway.store.stores import Stores, open_stores
+from services.domain.instants import Instant
+from services.runtime.assertion import Signer
+from services.stores.sql.engine import Synchronous, engine_for
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGateway:
+    """A gateway that serves, and what it keeps."""
+
+    gateway: Gateway
+    stores: Stores
+
+    @property
+    def target(self) -> str:
+        return f"127.0.0.1:{self.gateway.port}"
+
+
+async def open_gateway_stores(settings: GatewaySettings) -> Stores:
+    """Opens the databases that the settings name, making what is missing."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return await open_stores(
+        engine_for(settings.url(settings.ledger_url, "ledger.db"), synchronous=Synchronous.FULL),
+        engine_for(settings.url(settings.jobs_url, "jobs.db")),
+        key_environment=settings.key_environment,
+    )
+
+
+async def open_gateway(
+    settings: GatewaySettings,
+    targets: Mapping[ServiceName, str],
+    signer: Signer,
+    stack: AsyncExitStack,
+    now: Callable[[], Instant],
+    step_settings: StepSettings | None = None,
+) -> OpenGateway:
+    """Opens everything and serves; `stack` drains and closes it, last opened first."""
+    stores = await open_gateway_stores(settings)
+    stack.push_async_callback(stores.close)
+    services = Services(targets, signer)
+    stack.push_async_callback(services.close)
+    engine = DurableEngine(
+        DurableSettings(
+            database_url=settings.url(settings.workflows_url, "workflows.db"),
+            executor_id=settings.executor_id,
+            concurrency=settings.workflow_concurrency,
+        )
+    )
+    steps = Steps(
+        services, stores.jobs, stores.graphs, stores.progress, stores.prices, step_settings or StepSettings()
+    )
+    endings = Endings(
+        stores.jobs,
+        stores.progress,
+        stores.prices,
+        MicroCredits(settings.tenant_goodwill_micros_per_day),
+    )
+    pipeline = Pipeline(engine, stores.jobs, steps, endings, settings.chunk_concurrency)
+    stack.push_async_callback(engine.close)
+    await engine.launch()
+    background = Background()
+    stack.push_async_callback(background.close)
+    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds)
+    await dispatcher.start()
+    stack.push_async_callback(dispatcher.stop)
+    servicers = _servicers(settings, stores, services, pipeline, steps, background, now)
+    gateway = await serve(servicers, stores.keys, settings)
+    stack.push_async_callback(gateway.stop)
+    return OpenGateway(gateway, stores)
+
+
+def _servicers(
+    settings: GatewaySettings,
+    stores: Stores,
+    services: Services,
+    pipeline: Pipeline,
+    steps: Steps,
+    background: Background,
+    now: Callable[[], Instant],
+) -> Servicers:
+    reads = Reads(services, stores.graphs, now)
+    add = AddEpisode(services, stores.jobs, stores.job_view, stores.ledger, stores.prices, pipeline, now)
+    asserting = AssertTriples(
+        stores.jobs, stores.job_view, stores.prices, pipeline, steps.asserting, background, now
+    )
+    deleting = DeleteEpisode(services, stores.graphs, stores.requests)
+    return {
+        "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),
+        "MemoryService": MemoryServicer(add, asserting, deleting, reads, stores.job_view, settings),
+        "RecallService": RecallServicer(Recall(services, stores.graphs, now), reads),
+        "JobService": JobServicer(stores.job_view),
+        "CreditService": CreditServicer(stores.ledger),
+        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger),
+    }
