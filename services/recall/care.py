@@ -1,7 +1,8 @@
 """Care: what is done about a store or model that is down: named in the answer where that is allowed."""
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from services.llm.port import EngineError
@@ -37,13 +38,18 @@ class Care:
         return otherwise
 
 
-async def together(*parts: Coroutine[Any, Any, T]) -> list[T]:
-    """Runs parts at once. The first error ends the others and is raised as it is."""
-    tasks = [asyncio.ensure_future(part) for part in parts]
+@asynccontextmanager
+async def at_once() -> AsyncIterator[asyncio.TaskGroup]:
+    """Tasks that run at the same time. The first error ends the others and is raised as it is."""
     try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def together(*parts: Coroutine[Any, Any, T]) -> list[T]:
+    """What parts of one kind give, in their order, run at once."""
+    async with at_once() as group:
+        tasks = [group.create_task(part) for part in parts]
+    return [task.result() for task in tasks]

@@ -134,13 +134,13 @@ class PredicateWords:
         return frozenset(id for word in asked for words, id in self._by_word.get(word, ()) if words <= asked)
 
 
-def read_cues(question: str, predicates: PredicateWords) -> Cues:
+def read_cues(question: str, predicates: PredicateWords | None) -> Cues:
     """Reads the words of a question."""
     return Cues(
         intent=next((intent for intent, words in _INTENTS if words.search(question)), Intent.OPEN),
         aspects=tuple(aspect for aspect, words in _ASPECTS if words.search(question)),
         voice=tuple(kind for kind, words in _VOICE if words.search(question)),
-        predicates=predicates.cued(question),
+        predicates=predicates.cued(question) if predicates else frozenset(),
     )
 
 

@@ -54,7 +54,7 @@ class Plan:
         return self.intent.looks_back or self.period is not None
 
 
-def make_plan(asked: Asked, table: AliasTable, predicates: PredicateWords) -> Plan:
+def make_plan(asked: Asked, table: AliasTable, predicates: PredicateWords | None) -> Plan:
     """Reads a question. Never raises: what can't be read is not in the plan."""
     mentions = table.mentions(asked.query)
     if speaks_of_self(asked.query):

@@ -1,0 +1,46 @@
+"""Asking: everything that the legs of one recall need to know, and the searches that they share."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from services.domain.graph import Entity
+from services.domain.scope import Scope
+from services.recall.care import Care
+from services.recall.fuse import Leg
+from services.recall.plan import Plan
+from services.recall.question import Question
+from services.recall.revisions import Known
+from services.recall.standing import Time
+from services.stores.vectors.port import Collection, Consistency, Vector, VectorFilter, VectorStore
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One question to one graph. `vector` is None where nothing can be embedded; `hints` are entities."""
+
+    scope: Scope
+    question: Question
+    plan: Plan
+    time: Time
+    known: Known
+    hints: Sequence[Entity]
+    terms: Sequence[str]
+    vector: Vector | None
+    care: Care
+
+
+def says_something(query: str) -> bool:
+    """False for an empty query and for one of punctuation and spaces alone; emoji say something."""
+    return any(unicodedata.category(character)[0] in "LNS" for character in query)
+
+
+async def dense_leg(
+    vectors: VectorStore, asking: Asking, name: str, collection: Collection, limit: int, where: VectorFilter
+) -> Leg:
+    """The nearest rows of a collection. Raises StoreUnavailable."""
+    assert asking.vector is not None, "there is something to search for"
+    [hits] = await vectors.search(
+        asking.scope, collection, [asking.vector], limit, where, Consistency.SESSION
+    )
+    return Leg(name, [(hit.id, hit.score) for hit in hits], from_zero=False)

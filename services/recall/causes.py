@@ -1,0 +1,106 @@
+"""Causes: the records behind statements as known at a revision, those of rivals that ended them included."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from services.domain.graph import Span, Statement
+from services.domain.ids import RecordId, Revision, StatementId
+from services.domain.instants import Precision
+from services.domain.records import Claim, Denial, End
+from services.domain.scope import Scope
+from services.stores.graph.port import GraphStore, Records
+
+Evidence = Claim | End | Denial
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """Records by id and by statement; `spans` are every span of the statements asked for, past ones too."""
+
+    by_id: Mapping[RecordId, Evidence]
+    of_statement: Mapping[StatementId, Sequence[Evidence]]
+    spans: Mapping[StatementId, Sequence[Span]] = field(default_factory=dict)
+
+    def claims(self, statement: StatementId, known_at: Revision) -> list[Claim]:
+        """The claims that count, earliest attested first."""
+        found = [record for record in self.of_statement.get(statement, ()) if isinstance(record, Claim)]
+        return sorted(
+            (claim for claim in found if counts(claim, known_at)),
+            key=lambda claim: (claim.attested_at, claim.recorded_at, claim.id),
+        )
+
+
+def counts(record: Evidence, known_at: Revision) -> bool:
+    """Recorded by then and not revoked by then."""
+    return record.recorded_at <= known_at and (record.revoked_at is None or known_at < record.revoked_at)
+
+
+async def read_causes(
+    graph: GraphStore, scope: Scope, statements: Sequence[Statement], spans: Iterable[Span] | None
+) -> Causes:
+    """The records of some statements, and those elsewhere that caused `spans` (None: every span of theirs).
+
+    Raises StoreUnavailable.
+    """
+    own = await graph.records(scope, [statement.id for statement in statements])
+    by_id = _by_id([own])
+    shown = own.spans if spans is None else spans
+    needed = {cause for span in shown for cause in (span.started_by, span.ended_by) if cause is not None}
+    missing = needed - by_id.keys()
+    if missing:
+        owners = {span.statement for span in own.spans if missing & {span.started_by, span.ended_by}}
+        rivals = await _rivals(graph, scope, [one for one in statements if one.id in owners], own)
+        by_id |= _by_id([await graph.records(scope, rivals)])
+    of_statement: dict[StatementId, list[Evidence]] = defaultdict(list)
+    for record in _each(own):
+        of_statement[record.statement].append(record)
+    every: dict[StatementId, list[Span]] = defaultdict(list)
+    for span in own.spans:
+        every[span.statement].append(span)
+    return Causes(by_id, of_statement, every)
+
+
+async def _rivals(
+    graph: GraphStore, scope: Scope, statements: Sequence[Statement], own: Records
+) -> list[StatementId]:
+    """What may have ended these: the rest of their slots, and what verdicts connect them with."""
+    known = {statement.id for statement in own.statements}
+    ids: dict[StatementId, None] = {}
+    for slot in dict.fromkeys((one.subject, one.predicate) for one in statements):
+        ids |= dict.fromkeys(await graph.slot(scope, *slot))
+    for verdict in own.verdicts:
+        ids |= dict.fromkeys((verdict.left, verdict.right))
+    return [id for id in ids if id not in known]
+
+
+def _by_id(read: Iterable[Records]) -> dict[RecordId, Evidence]:
+    return {record.id: record for records in read for record in _each(records)}
+
+
+def _each(records: Records) -> list[Evidence]:
+    return [*records.claims, *records.ends, *records.denials]
+
+
+def start_precision(span: Span, causes: Causes) -> Precision:
+    """How fine the start of a span is, by what caused it; an instant where nothing says."""
+    return _border(causes.by_id.get(span.started_by), own=True)
+
+
+def end_precision(span: Span, causes: Causes) -> Precision:
+    """The same for its end."""
+    record = causes.by_id.get(span.ended_by) if span.ended_by else None
+    if isinstance(record, Claim) and record.statement == span.statement:
+        return record.end_precision
+    return _border(record, own=False)
+
+
+def _border(record: Evidence | None, own: bool) -> Precision:
+    """`own`: the record is of the span's own statement."""
+    match record:
+        case Claim():
+            return record.start_precision if record.start is not None or not own else Precision.INSTANT
+        case End():
+            return record.precision
+        case _:
+            return Precision.INSTANT

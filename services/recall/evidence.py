@@ -1,0 +1,54 @@
+"""Evidence: the short names (e1, e2, ...) by which an answer points at what was said."""
+
+from collections.abc import Iterable
+
+from palimpsest.internal.v1 import recall_pb2 as pb
+from services.domain.ids import EpisodeId, PassageId
+from services.domain.instants import Instant
+from services.domain.records import Claim
+
+MAX_NAMES = 3
+"""Sources named for one item; the rest are found through the statement."""
+
+Place = tuple[EpisodeId | None, PassageId | None]
+
+
+class EvidenceNames:
+    """Gives each passage (or episode without one) one name, in the order in which it is first pointed at."""
+
+    def __init__(self) -> None:
+        self._names: dict[Place, str] = {}
+        self._given: list[pb.Evidence] = []
+
+    def of_claims(self, claims: Iterable[Claim]) -> list[str]:
+        """Names of what claims were drawn from, in their order, at most `MAX_NAMES`."""
+        names: dict[str, None] = {}
+        for claim in claims:
+            source = claim.source
+            names[self.of(source.episode, source.passage, claim.attested_at, source.quote)] = None
+            if len(names) == MAX_NAMES:
+                break
+        return list(names)
+
+    def of(
+        self, episode: EpisodeId | None, passage: PassageId | None, said_at: Instant, quote: str = ""
+    ) -> str:
+        """The name of a passage, or of an episode where no passage is known."""
+        place = (None, passage) if passage else (episode, None)
+        if place not in self._names:
+            self._names[place] = f"e{len(self._names) + 1}"
+            self._given.append(
+                pb.Evidence(
+                    name=self._names[place],
+                    passage_id=passage or "",
+                    episode_id=episode or "",
+                    quote=quote,
+                    said_at=said_at,
+                )
+            )
+        return self._names[place]
+
+    @property
+    def given(self) -> list[pb.Evidence]:
+        """Everything named so far, in order."""
+        return list(self._given)

@@ -1,0 +1,154 @@
+"""Facts: finds statements by vector, by words, by walking and by time; checks each exactly; ranks them."""
+
+from collections.abc import Mapping, Sequence
+
+from services.domain.graph import GraphAspect
+from services.domain.ids import EntityId, StatementId
+from services.recall.asking import Asking, dense_leg
+from services.recall.care import at_once, together
+from services.recall.facts_index import FactsIndex
+from services.recall.fuse import Leg
+from services.recall.ranking import FactFound, rank_facts, standing_of, with_slots
+from services.recall.seeds import weighed
+from services.recall.shelf import Shelf
+from services.recall.slots import Slots, read_slots
+from services.recall.standing import Time
+from services.recall.walking import PER_LEVEL, Reached, reach, walk_leg
+from services.stores.graph.port import AsOf, GraphStore, StatementFilter, StatementView
+from services.stores.paging import Page
+from services.stores.vectors.port import Collection, VectorFilter, VectorStore
+
+WIDTH = 60
+"""Hits asked of each search at first."""
+WIDENINGS = 3
+"""How often a search that the filters left too little of is asked again for four times as many."""
+TIME_HITS = 100
+SLOTS = 10
+"""The first facts whose slots are read, for what they replaced and what replaced them."""
+
+
+class Facts:
+    """Searches the statements of one graph."""
+
+    def __init__(self, graph: GraphStore, vectors: VectorStore, shelf: Shelf[FactsIndex]) -> None:
+        self._graph = graph
+        self._vectors = vectors
+        self._shelf = shelf
+
+    async def find(self, asking: Asking, limit: int) -> list[FactFound]:
+        """At most `limit` facts. What is down is told to `asking.care`, or raised by it."""
+        seeds = await self._seeds(asking)
+        async with at_once() as group:
+            walking = group.create_task(asking.care.of(self._walk(asking, seeds), {}))
+            timing = group.create_task(asking.care.of(self._timed(asking), None))
+        reached, timed = walking.result(), timing.result()
+        fixed = [walk_leg(reached)] if seeds and asking.question.limits.hops else []
+        fixed += [timed] if timed is not None else []
+        width = WIDTH
+        for widening in range(WIDENINGS):
+            legs = [*fixed, *await self._searched(asking, width)]
+            views = await asking.care.of(self._checked(asking, legs), {})
+            full = any(len(leg.hits) >= width for leg in legs if leg.name.startswith("statements"))
+            if len(views) >= limit or not full or widening == WIDENINGS - 1:
+                break
+            width *= 4
+        found = rank_facts(asking, legs, views, reached)[:limit]
+        slots = await asking.care.of(self._slots(asking, found[:SLOTS]), {})
+        return with_slots(asking.time, found, slots)[:limit]
+
+    async def _seeds(self, asking: Asking) -> dict[EntityId, float]:
+        if not asking.question.limits.hops:
+            return {}
+        named = [entity.id for entity in (*asking.plan.entities, *asking.hints)]
+        words = await asking.care.of(self._entities_by_words(asking), ())
+        near: Sequence[tuple[str, float]] = ()
+        if asking.vector is not None and not named and not words:
+            leg = dense_leg(self._vectors, asking, "entities_dense", Collection.ENTITIES, 3, VectorFilter())
+            found = await asking.care.of(leg, None)
+            near = found.hits if found else ()
+        return weighed(named, words, near)
+
+    async def _entities_by_words(self, asking: Asking) -> Sequence[tuple[str, float]]:
+        index = await self._shelf.get(asking.scope, asking.known.current)
+        return index.entities.best(index.entities.scores(asking.terms), 3)
+
+    async def _walk(self, asking: Asking, seeds: Mapping[EntityId, float]) -> dict[StatementId, Reached]:
+        if not seeds:
+            return {}
+        steps = await self._graph.walk(
+            asking.scope, list(seeds), _walk_time(asking), asking.question.limits.hops, PER_LEVEL
+        )
+        return reach(steps, seeds, asking.plan.cues.predicates)
+
+    async def _timed(self, asking: Asking) -> Leg | None:
+        """Facts of the period asked about: those that begin in it before those that only meet it."""
+        period = asking.time.within or asking.time.period
+        wordless = not asking.terms and asking.vector is None and asking.question.is_filtered
+        if period is None and not wordless:
+            return None
+        at = AsOf(
+            asking.known.at,
+            asking.time.as_of,
+            period.start if period else None,
+            period.end if period else None,
+        )
+        where = StatementFilter(aspects=asking.question.aspects, include_ended=asking.time.show_ended)
+        listed = await self._graph.list_statements(asking.scope, where, at, Page(TIME_HITS))
+        hits = [
+            (
+                view.statement.id,
+                1.0
+                if period is None
+                or any(s.valid_at is not None and period.contains(s.valid_at) for s in view.spans)
+                else 0.5,
+            )
+            for view in listed.items
+        ]
+        return Leg("time", sorted(hits, key=lambda hit: (-hit[1], hit[0])))
+
+    async def _searched(self, asking: Asking, width: int) -> list[Leg]:
+        legs = [asking.care.of(self._by_words(asking, width), None)]
+        if asking.vector is not None:
+            where = _hull(asking.time, asking.question.aspects)
+            dense = dense_leg(self._vectors, asking, "statements_dense", Collection.STATEMENTS, width, where)
+            legs.append(asking.care.of(dense, None))
+        return [leg for leg in await together(*legs) if leg is not None]
+
+    async def _by_words(self, asking: Asking, width: int) -> Leg:
+        index = await self._shelf.get(asking.scope, asking.known.current)
+        return Leg("statements_lexical", index.statements.best(index.statements.scores(asking.terms), width))
+
+    async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> dict[StatementId, StatementView]:
+        """The hits that stand to the time asked about, read from the store as known."""
+        ids = list(dict.fromkeys(StatementId(id) for leg in legs for id, _ in leg.hits))
+        views = await self._graph.views(asking.scope, ids, AsOf(asking.known.at)) if ids else ()
+        aspects = asking.question.aspects
+        return {
+            view.statement.id: view
+            for view in views
+            if view.statement.fact
+            and (not aspects or view.statement.aspect in aspects)
+            and standing_of(view, asking.time) is not None
+        }
+
+    async def _slots(self, asking: Asking, found: Sequence[FactFound]) -> Slots:
+        return await read_slots(self._graph, asking.scope, [fact.view for fact in found], asking.known.at)
+
+
+def _walk_time(asking: Asking) -> AsOf:
+    """A walk crosses what ended only where a time is asked for."""
+    time = asking.time
+    period = time.within or (time.period if time.names_none else None)
+    if period is not None:
+        return AsOf(asking.known.at, time.as_of, period.start, period.end)
+    return AsOf(asking.known.at, time.now if time.as_of is None else time.as_of)
+
+
+def _hull(time: Time, aspects: Sequence[GraphAspect]) -> VectorFilter:
+    """The filter on hulls that loses none of what the exact check keeps."""
+    holds_at = time.as_of
+    if time.names_none and time.period is None and not time.show_ended:
+        holds_at = time.now
+    since = time.within.start if time.within else None
+    until = time.within.end if time.within else None
+    return VectorFilter(holds_at, since, until, aspects)

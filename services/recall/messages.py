@@ -1,0 +1,114 @@
+"""Messages: nodes, text and voice as the internal API shows them."""
+
+from palimpsest.internal.v1 import values_pb2 as pb
+from services.domain.graph import Entity
+from services.domain.ids import Revision
+from services.domain.instants import Instant
+from services.domain.memory import Episode, Passage, VoiceAspect
+from services.domain.records import Claim, Denial, End
+from services.domain.voice import claims_at, held
+from services.wire.fields import precision_out
+
+
+def entity_out(entity: Entity) -> pb.Entity:
+    return pb.Entity(id=entity.id, name=entity.name, type=entity.type, aliases=entity.aliases)
+
+
+def said_at(passage: Passage, episode: Episode | None) -> Instant:
+    """When a passage was said: its own time, or its episode's."""
+    if passage.said_at is not None:
+        return passage.said_at
+    return episode.reference_time if episode else Instant(0)
+
+
+def passage_out(passage: Passage, episode: Episode | None) -> pb.Passage:
+    return pb.Passage(
+        id=passage.id,
+        episode_id=passage.episode,
+        position=passage.position,
+        text=passage.text,
+        speaker=passage.speaker,
+        role=passage.role,
+        message_id=passage.message_id,
+        said_at=said_at(passage, episode),
+        start=passage.start,
+        end=passage.end,
+    )
+
+
+def episode_out(episode: Episode, passages: list[Passage]) -> pb.Episode:
+    """An episode with its passages; a deleted one has neither text nor passages."""
+    return pb.Episode(
+        id=episode.id,
+        job_id=episode.job,
+        kind=episode.kind,
+        text=episode.text,
+        reference_time=episode.reference_time,
+        created_at=episode.created_at,
+        tokens=episode.tokens,
+        position=episode.position,
+        session_id=episode.session or "",
+        document_id=episode.document or "",
+        version=episode.version or 0,
+        heading=episode.heading,
+        title=episode.title,
+        source=episode.source,
+        deleted_at=episode.deleted_at,
+        passages=[passage_out(passage, episode) for passage in passages],
+        metadata=dict(episode.metadata),
+    )
+
+
+def voice_out(aspect: VoiceAspect, known_at: Revision) -> pb.VoiceAspect:
+    """A voice aspect that is held at some time, as known at a revision."""
+    interval = held(aspect, known_at)
+    assert interval is not None, "an aspect that no claim supports is not shown"
+    assert interval.start is not None, "it holds from its first claim"
+    claims = claims_at(aspect, known_at)
+    return pb.VoiceAspect(
+        id=aspect.id,
+        kind=aspect.kind,
+        text=aspect.text,
+        valid_at=interval.start,
+        invalid_at=interval.end,
+        episode_ids=list(dict.fromkeys(claim.episode for claim in claims)),
+        passage_ids=list(dict.fromkeys(claim.passage for claim in claims if claim.passage)),
+    )
+
+
+def record_out(record: Claim | End | Denial) -> pb.Record:
+    """A claim, an end or a denial with where it comes from."""
+    message = pb.Record(
+        id=record.id,
+        attested_at=record.attested_at,
+        confidence=record.confidence,
+        episode_id=record.source.episode or "",
+        passage_id=record.source.passage or "",
+        quote=record.source.quote,
+        recorded_at=record.recorded_at,
+        revoked_at=record.revoked_at,
+    )
+    match record:
+        case Claim():
+            message.kind = pb.FACT_KIND_CLAIM
+            _times(message, record.start, record.end)
+            message.seen = record.seen
+            message.start_precision = precision_out(record.start_precision)
+            message.end_precision = precision_out(record.end_precision)
+            message.time_text = record.time_text
+        case End():
+            message.kind = pb.FACT_KIND_END
+            _times(message, None, record.at)
+            message.end_precision = precision_out(record.precision)
+            message.reason = record.reason.name.lower()
+        case Denial():
+            message.kind = pb.FACT_KIND_DENIAL
+            _times(message, record.start, record.until)
+    return message
+
+
+def _times(message: pb.Record, start: Instant | None, end: Instant | None) -> None:
+    if start is not None:
+        message.start = start
+    if end is not None:
+        message.end = end

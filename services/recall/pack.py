@@ -1,0 +1,101 @@
+"""Pack: the prompt block within a token budget: by section, each line with its dates and its evidence."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from services.llm import tokens
+from services.recall.lines import Line, Section
+
+HEADINGS = {
+    Section.FACTS: "## Facts",
+    Section.VOICE: "## In the user's words",
+    Section.PASSAGES: "## What was said",
+}
+_TO_SPARE = 1
+"""What a line break costs when it is counted apart from what it joins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A line and where it belongs: `group` keeps together what is about one thing.
+
+    `key` names it in the result. Items come in order of importance.
+    """
+
+    key: Hashable
+    line: Line
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The block, its length in tokens, what is in it, and how many items are not."""
+
+    text: str
+    tokens: int
+    keys: frozenset[Hashable]
+    left_out: int
+
+
+def pack(items: Sequence[Item], budget: int) -> Packed:
+    """Packs items, most important first, into at most `budget` tokens (0: no limit).
+
+    What does not fit is left out, and a shorter one may still come in; the first is cut rather than dropped.
+    """
+    if not budget:
+        return _packed(items, len(items))
+    chosen: list[Item] = []
+    spent = 0
+    sections: set[Section] = set()
+    for item in items:
+        cost = tokens.count(item.line.render()) + _TO_SPARE
+        if item.line.section not in sections:
+            cost += tokens.count(HEADINGS[item.line.section]) + _TO_SPARE
+        if spent + cost <= budget:
+            chosen.append(item)
+            sections.add(item.line.section)
+            spent += cost
+    packed = _packed(chosen, len(items))
+    # Tokens of a whole are seldom more than those of its lines, yet they may be.
+    while packed.tokens > budget:
+        chosen.pop()
+        packed = _packed(chosen, len(items))
+    return packed if chosen or not items else _first(items[0], len(items), budget)
+
+
+def _first(item: Item, count: int, budget: int) -> Packed:
+    """The first item alone, as much of it as fits: with its heading, else without, else its beginning."""
+    heading = HEADINGS[item.line.section] + "\n"
+    for head in (heading, ""):
+        least, most = 0, budget * 16  # a token has seldom more characters
+        best = ""
+        while least <= most:
+            middle = (least + most) // 2
+            text = head + item.line.render(middle)
+            if tokens.count(text) <= budget:
+                best, least = text, middle + 1
+            else:
+                most = middle - 1
+        if best:
+            return Packed(best, tokens.count(best), frozenset({item.key}), count - 1)
+    text = tokens.truncate(item.line.render(0), budget)
+    return Packed(text, tokens.count(text), frozenset({item.key} if text else ()), count - bool(text))
+
+
+def _packed(chosen: Sequence[Item], count: int) -> Packed:
+    parts: list[str] = []
+    for section in Section:
+        mine = [item for item in chosen if item.line.section is section]
+        if mine:
+            parts.append(HEADINGS[section])
+            parts += [item.line.render() for item in _grouped(mine)]
+    text = "\n".join(parts)
+    return Packed(text, tokens.count(text), frozenset(item.key for item in chosen), count - len(chosen))
+
+
+def _grouped(items: Sequence[Item]) -> list[Item]:
+    """Groups in the order of their first item; within one, the order given."""
+    first: dict[str, int] = {}
+    for place, item in enumerate(items):
+        first.setdefault(item.group, place)
+    return sorted(items, key=lambda item: first[item.group])

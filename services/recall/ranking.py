@@ -1,0 +1,100 @@
+"""Ranking of facts: fused scores, what holds before what has ended, what replaced a fact before that fact."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from services.domain.ids import StatementId
+from services.domain.instants import BEGINNING, Instant
+from services.recall.asking import Asking
+from services.recall.fuse import Found, Fused, Leg, fuse, ranked
+from services.recall.slots import Slots, replaced_by, successors
+from services.recall.standing import Standing, Time, interval, stand
+from services.recall.walking import Reached
+from services.stores.graph.port import StatementView
+
+ENDED_SHARE = 0.7
+"""What a fact that does not hold is worth beside one that does, unless the question looks back."""
+CUED = 0.1
+ASPECT_CUED = 0.03
+"""What a fact gains whose predicate, whose aspect the question's words point to."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactFound:
+    """A fact that matters, with all its spans believed as known."""
+
+    view: StatementView
+    fused: Fused
+    standing: Standing
+    reached: Reached | None = None
+    replaced: Sequence[StatementView] = ()
+
+
+def standing_of(view: StatementView, time: Time) -> Standing | None:
+    return stand([interval(span) for span in view.spans], time)
+
+
+def rank_facts(
+    asking: Asking,
+    legs: Sequence[Leg],
+    views: Mapping[StatementId, StatementView],
+    reached: Mapping[StatementId, Reached],
+) -> list[FactFound]:
+    fused = fuse(legs, views)
+    facts: dict[str, FactFound] = {}
+    for id, view in views.items():
+        standing = standing_of(view, asking.time)
+        assert standing is not None, "checked before"
+        score = fused[id].score + _gain(asking, view)
+        if not standing.holds and not asking.plan.intent.looks_back:
+            score *= ENDED_SHARE
+        item = replace(fused[id], score=min(1.0, score))
+        facts[id] = FactFound(view, item, standing, reached.get(id))
+    order = ranked(
+        [fact.fused for fact in facts.values()],
+        newest=lambda id: _latest_start(facts[id].view),
+        sources=lambda id: len(facts[id].view.episodes),
+    )
+    return [facts[item.id] for item in order]
+
+
+def _gain(asking: Asking, view: StatementView) -> float:
+    cues = asking.plan.cues
+    gain = CUED if view.predicate.id in cues.predicates else 0.0
+    return gain + (ASPECT_CUED if view.statement.aspect in cues.aspects else 0.0)
+
+
+def _latest_start(view: StatementView) -> Instant:
+    return max((span.valid_at for span in view.spans if span.valid_at is not None), default=BEGINNING)
+
+
+def with_slots(time: Time, found: Sequence[FactFound], slots: Slots) -> list[FactFound]:
+    """Facts with what they replaced; what has replaced an ended fact stands before it, found or not."""
+    by_id = {fact.view.statement.id: fact for fact in found}
+    placed: dict[StatementId, FactFound] = {}
+    for fact in found:
+        slot = slots.get((fact.view.subject.id, fact.view.predicate.id), ())
+        if time.names_none and not fact.standing.current:
+            for rival in successors(fact.view, slot):
+                lifted = _lifted(rival, fact, by_id.get(rival.statement.id), time)
+                if lifted is not None:
+                    placed.setdefault(rival.statement.id, lifted)
+        placed.setdefault(fact.view.statement.id, fact)
+    return [
+        replace(
+            fact,
+            replaced=replaced_by(fact.view, slots.get((fact.view.subject.id, fact.view.predicate.id), ())),
+        )
+        for fact in placed.values()
+    ]
+
+
+def _lifted(rival: StatementView, over: FactFound, found: FactFound | None, time: Time) -> FactFound | None:
+    """A fact that holds now, with at least the score of one that it replaced; None when it does not hold."""
+    standing = standing_of(rival, time)
+    if standing is None or not standing.current:
+        return None
+    if found is None:
+        by = Found("replaced", 1, over.fused.score)
+        return FactFound(rival, Fused(rival.statement.id, over.fused.score, (by,)), standing)
+    return replace(found, fused=replace(found.fused, score=max(found.fused.score, over.fused.score)))

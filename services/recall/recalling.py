@@ -1,0 +1,155 @@
+"""Recalling: one question to one graph, from the plan to the prompt block."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from palimpsest.internal.v1 import recall_pb2 as pb
+from services.domain.ids import EntityId
+from services.domain.scope import Scope
+from services.recall.answer import Messages, plan_out
+from services.recall.answerable import answerable
+from services.recall.asking import Asking, says_something
+from services.recall.block import fact_items, merged, passage_items, voice_items
+from services.recall.care import Care, at_once
+from services.recall.describe import Described, describe, nothing_described
+from services.recall.evidence import EvidenceNames
+from services.recall.facts import Facts
+from services.recall.facts_index import FactsIndex, statement_terms
+from services.recall.mentions import AliasTable
+from services.recall.pack import pack
+from services.recall.parts import Parts
+from services.recall.passages import PassageFound, Passages
+from services.recall.plan import Plan, make_plan
+from services.recall.question import Question, question_in
+from services.recall.ranking import FactFound
+from services.recall.revisions import Known, Revisions
+from services.recall.seeds import Hints, Names
+from services.recall.terms import terms
+from services.recall.texts_index import passage_terms
+from services.recall.voices import VoiceFound, Voices
+from services.stores.vectors.port import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    facts: Sequence[FactFound] = ()
+    passages: Sequence[PassageFound] = ()
+    voice: Sequence[VoiceFound] = ()
+
+
+class Recalling:
+    """Answers questions. Indexes only propose: what is shown is read from the stores, as asked."""
+
+    def __init__(self, parts: Parts, revisions: Revisions, names: Names) -> None:
+        self._parts = parts
+        self._revisions = revisions
+        self._names = names
+        self._shelf = parts.facts_shelf()
+        texts = parts.texts_shelf()
+        self._facts = Facts(parts.graph, parts.vectors, self._shelf)
+        self._passages = Passages(parts.text, parts.vectors, texts)
+        self._voices = Voices(parts.voice, parts.vectors, texts)
+
+    async def __call__(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
+        """Raises ValidationFailed, EntityNotFound, RevisionNotReady; unless `allow_degraded` also
+        StoreUnavailable and EngineError. Without the memory store no revision is known: that always raises.
+        """
+        question = question_in(request)
+        care = Care(question.allow_degraded)
+        known = await self._revisions.known(scope, request.known_at, request.min_revision)
+        index = await care.of(self._shelf.get(scope, known.current), None)
+        asking, hints = await self._asking(scope, question, known, care, index)
+        found = await self._find(asking)
+        described = await care.of(self._describe(asking, found.facts), nothing_described(known.at))
+        names = EvidenceNames()
+        items = merged(
+            fact_items(found.facts, described, names, asking.time),
+            voice_items(found.voice, described, names),
+            passage_items(found.passages, names),
+        )
+        packed = pack(items, question.limits.tokens)
+        messages = Messages(described, names, packed, question.explain)
+        return pb.RecallResponse(
+            facts=messages.facts(found.facts),
+            passages=messages.passages(found.passages),
+            voice=messages.voice(found.voice),
+            context=packed.text,
+            context_tokens=packed.tokens,
+            evidence=names.given,
+            revision=known.at,
+            degraded=sorted(care.degraded),
+            answerable=_answerable(asking, found, index),
+            plan=plan_out(asking, hints.unmatched) if question.explain else None,
+            left_out=packed.left_out,
+        )
+
+    async def _asking(
+        self, scope: Scope, question: Question, known: Known, care: Care, index: FactsIndex | None
+    ) -> tuple[Asking, Hints]:
+        async with at_once() as group:
+            planning = group.create_task(self._plan(scope, question, known, care, index))
+            hinting = group.create_task(care.of(self._names.hints(scope, question.hints, known.at), Hints()))
+            embedding = group.create_task(care.of(self._vector(question.asked.query), None))
+        plan, hints = planning.result(), hinting.result()
+        time = question.time
+        if time.names_none:
+            time = replace(time, as_of=plan.as_of)
+        if time.names_none:
+            time = replace(time, period=plan.period, show_ended=time.show_ended or plan.looks_back)
+        words = terms(question.asked.query)
+        vector = embedding.result()
+        return Asking(scope, question, plan, time, known, hints.entities, words, vector, care), hints
+
+    async def _plan(
+        self, scope: Scope, question: Question, known: Known, care: Care, index: FactsIndex | None
+    ) -> Plan:
+        aliases = index.aliases if index else AliasTable(())
+        if known.at != known.current:
+            # An index knows the latest names alone.
+            aliases = AliasTable(await care.of(self._parts.graph.aliases(scope, known.at), ()))
+        return make_plan(question.asked, aliases, index.predicates if index else None)
+
+    async def _vector(self, query: str) -> Vector | None:
+        if not says_something(query):
+            return None
+        vectors = await self._parts.embedder.queries([query])
+        vector: Vector = vectors[0]
+        return vector
+
+    async def _find(self, asking: Asking) -> _Found:
+        limits = asking.question.limits
+        async with at_once() as group:
+            facts = group.create_task(self._facts.find(asking, limits.facts)) if limits.facts else None
+            passages = (
+                group.create_task(self._passages.find(asking, limits.passages)) if limits.passages else None
+            )
+            voice = group.create_task(self._voices.find(asking)) if limits.voice else None
+        return _Found(
+            facts.result() if facts else (),
+            passages.result() if passages else (),
+            voice.result() if voice else (),
+        )
+
+    async def _describe(self, asking: Asking, facts: Sequence[FactFound]) -> Described:
+        views = {view.statement.id: view for fact in facts for view in (fact.view, *fact.replaced)}
+        return await describe(
+            self._parts.graph, self._parts.revisions, asking.scope, list(views.values()), asking.known.at
+        )
+
+
+def _answerable(asking: Asking, found: _Found, index: FactsIndex | None) -> float:
+    scored = [(fact.fused.score, statement_terms(fact.view)) for fact in found.facts]
+    scored += [(one.fused.score, passage_terms(one.passage)) for one in found.passages]
+    scored.sort(key=lambda pair: -pair[0])
+    named = {one.id for mention in asking.plan.mentions for one in mention.entities}
+    about: set[EntityId] = set()
+    for fact in found.facts:
+        about |= {fact.view.subject.id} | ({fact.view.object.id} if fact.view.object else set())
+    return answerable(
+        asking.terms,
+        index.statements.idf if index else lambda _: 1.0,
+        [set(words) for _, words in scored],
+        named,
+        about,
+        [set(terms(mention.text)) for mention in asking.plan.mentions],
+    )

@@ -1,0 +1,101 @@
+"""Seeds: the entities that a walk starts from, and the entities that callers name."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from services.domain.errors import EntityNotFound
+from services.domain.graph import Entity, EntityType
+from services.domain.ids import EntityId, Revision
+from services.domain.names import compatible, name_key
+from services.domain.predicates import Vocabulary
+from services.domain.scope import Scope
+from services.recall.ids import is_our_id
+from services.stores.graph.port import GraphStore
+
+NAMED, FOUND_BY_WORDS, FOUND_BY_VECTOR = 1.0, 0.5, 0.3
+"""What a seed is worth: named in the question or by the caller, or merely like it."""
+MAX_FOUND = 3
+"""Seeds that one search gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Entities that a caller names, and names that no entity here has."""
+
+    entities: Sequence[Entity] = ()
+    unmatched: Sequence[str] = field(default=())
+
+
+class Names:
+    """Finds entities and predicates by the ids and names of callers, as known at a revision."""
+
+    def __init__(self, graph: GraphStore, vocabulary: Vocabulary) -> None:
+        self._graph = graph
+        self._vocabulary = vocabulary
+
+    async def entities(
+        self, scope: Scope, named: str, known_at: Revision, type: EntityType = EntityType.UNKNOWN
+    ) -> list[Entity]:
+        """The entity of an id, or every one of a name and a fitting type, oldest first, no predicate."""
+        return (await self._found(scope, [named], known_at, type))[named]
+
+    async def predicates(self, scope: Scope, named: str, known_at: Revision) -> list[Entity]:
+        """The predicate of an id, or of a name in any spelling or alias."""
+        if is_our_id(named):
+            found = await self._graph.entities(scope, [EntityId(named)])
+            return [one for one in found if one.created_at <= known_at and one.type is EntityType.PREDICATE]
+        try:
+            key = self._vocabulary.canonical(named)
+        except ValueError:
+            return []
+        by_key = await self._graph.find_entities(scope, [key], known_at)
+        return [one for one in by_key.get(key, ()) if one.type is EntityType.PREDICATE]
+
+    async def hints(self, scope: Scope, hints: Sequence[str], known_at: Revision) -> Hints:
+        """What hints mean. Raises EntityNotFound for an id that is not here."""
+        found = await self._found(scope, hints, known_at, EntityType.UNKNOWN)
+        for hint in hints:
+            if is_our_id(hint) and not found[hint]:
+                raise EntityNotFound(hint)
+        entities = {entity.id: entity for hint in hints for entity in found[hint]}
+        return Hints(list(entities.values()), [hint for hint in hints if not found[hint]])
+
+    async def _found(
+        self, scope: Scope, named: Sequence[str], known_at: Revision, type: EntityType
+    ) -> dict[str, list[Entity]]:
+        ids = [EntityId(name) for name in named if is_our_id(name)]
+        keys = {name: name_key(name) for name in named if not is_our_id(name)}
+        by_id = {one.id: one for one in await self._graph.entities(scope, ids)} if ids else {}
+        by_key: Mapping[str, Sequence[Entity]] = {}
+        if keys:
+            by_key = await self._graph.find_entities(scope, sorted(set(keys.values())), known_at)
+        found: dict[str, list[Entity]] = {}
+        for name in named:
+            those = by_key.get(keys[name], ()) if name in keys else _one(by_id, EntityId(name))
+            found[name] = [
+                one
+                for one in those
+                if one.created_at <= known_at
+                and one.type is not EntityType.PREDICATE
+                and compatible(one.type, type)
+            ]
+        return found
+
+
+def _one(by_id: Mapping[EntityId, Entity], id: EntityId) -> list[Entity]:
+    return [by_id[id]] if id in by_id else []
+
+
+def weighed(
+    named: Iterable[EntityId], by_words: Sequence[tuple[str, float]], by_vector: Sequence[tuple[str, float]]
+) -> dict[EntityId, float]:
+    """Seeds with their worth. What is only like the question counts only where nothing in it is named."""
+    seeds = dict.fromkeys(named, NAMED)
+    for hits, worth in ((by_words, FOUND_BY_WORDS), (by_vector, FOUND_BY_VECTOR)):
+        best = hits[0][1] if hits else 0.0
+        if worth is FOUND_BY_VECTOR and seeds:
+            break
+        for id, score in hits[:MAX_FOUND]:
+            if score >= best / 2:
+                seeds.setdefault(EntityId(id), worth)
+    return seeds

@@ -1,0 +1,83 @@
+"""The recall service: reads memory, owns no rows. Any replica can answer any call."""
+
+from palimpsest.internal.v1 import recall_pb2 as pb
+from services.domain.errors import EpisodeNotFound
+from services.domain.ids import EpisodeId
+from services.domain.scope import Scope
+from services.recall.lists import Lists
+from services.recall.messages import episode_out
+from services.recall.parts import Parts
+from services.recall.recalling import Recalling
+from services.recall.revisions import Revisions
+from services.recall.seeds import Names
+from services.recall.statements import Statements
+from services.recall.surroundings import Surroundings
+
+
+class Recall:
+    """Finds what matters for a question as of any date, and reads everything else of a graph.
+
+    Every method raises StoreUnavailable when a store is down. A graph that nothing was written to reads as
+    empty. Its only state are indexes of lately used graphs, each of one scope alone.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        revisions = Revisions(parts.revisions, parts.options.wait_seconds)
+        names = Names(parts.graph, parts.vocabulary)
+        self._recalling = Recalling(parts, revisions, names)
+        self._statements = Statements(parts, revisions, names)
+        self._lists = Lists(parts, revisions, names)
+        self._surroundings = Surroundings(parts)
+
+    async def recall(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
+        """Answers any question. Raises ValidationFailed, EntityNotFound, RevisionNotReady, EngineError."""
+        return await self._recalling(scope, request)
+
+    async def walk(self, scope: Scope, request: pb.WalkRequest) -> pb.WalkResponse:
+        """Raises RevisionNotReady."""
+        return await self._lists.walk(scope, request)
+
+    async def gather_context(
+        self, scope: Scope, request: pb.GatherContextRequest
+    ) -> pb.GatherContextResponse:
+        """Raises EpisodeNotFound, EngineError."""
+        return await self._surroundings.gather(scope, request)
+
+    async def read_graph(self, scope: Scope, request: pb.ReadGraphRequest) -> pb.ReadGraphResponse:
+        """Zeros for a graph that nothing was written to."""
+        del request  # it names nothing: the scope does
+        current = await self._parts.revisions.current(scope)
+        counts = await self._parts.graph.counts(scope, current)
+        return pb.ReadGraphResponse(
+            entities=counts.entities,
+            statements=counts.statements,
+            episodes=await self._parts.text.count_episodes(scope),
+            claims=counts.claims,
+            revision=current,
+        )
+
+    async def read_episode(self, scope: Scope, request: pb.ReadEpisodeRequest) -> pb.ReadEpisodeResponse:
+        """A deleted one is told by its id and dates. Raises EpisodeNotFound."""
+        id = EpisodeId(request.episode_id)
+        found = await self._parts.text.episodes(scope, [id])
+        if not found:
+            raise EpisodeNotFound(request.episode_id)
+        passages = await self._parts.text.passages_of(scope, id)
+        return pb.ReadEpisodeResponse(episode=episode_out(found[0], list(passages)))
+
+    async def read_statement(
+        self, scope: Scope, request: pb.ReadStatementRequest
+    ) -> pb.ReadStatementResponse:
+        """Raises StatementNotFound, RevisionNotReady."""
+        return await self._statements.read(scope, request)
+
+    async def list_statements(
+        self, scope: Scope, request: pb.ListStatementsRequest
+    ) -> pb.ListStatementsResponse:
+        """Raises ValidationFailed, RevisionNotReady."""
+        return await self._lists.statements(scope, request)
+
+    async def read_timeline(self, scope: Scope, request: pb.ReadTimelineRequest) -> pb.ReadTimelineResponse:
+        """Raises EntityNotFound, PredicateNotFound, RevisionNotReady."""
+        return await self._statements.timeline(scope, request)

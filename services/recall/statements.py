@@ -1,0 +1,104 @@
+"""Statements: one by its id with its records, and the timeline of a subject and predicate."""
+
+from collections.abc import Sequence
+
+from palimpsest.internal.v1 import recall_pb2 as pb
+from services.domain.errors import EntityNotFound, PredicateNotFound, StatementNotFound
+from services.domain.graph import Entity, Span
+from services.domain.ids import Revision, StatementId
+from services.domain.instants import BEGINNING, FOREVER
+from services.domain.scope import Scope
+from services.recall.describe import Described, describe
+from services.recall.messages import entity_out
+from services.recall.parts import Parts
+from services.recall.revisions import Revisions
+from services.recall.seeds import Names
+from services.stores.graph.port import AsOf, StatementView
+from services.wire.fields import entity_type
+
+
+class Statements:
+    """Reads statements as known at a revision."""
+
+    def __init__(self, parts: Parts, revisions: Revisions, names: Names) -> None:
+        self._parts = parts
+        self._revisions = revisions
+        self._names = names
+
+    async def read(self, scope: Scope, request: pb.ReadStatementRequest) -> pb.ReadStatementResponse:
+        """Raises StatementNotFound, RevisionNotReady, StoreUnavailable."""
+        known = await self._revisions.known(scope, request.known_at, request.min_revision)
+        id = StatementId(request.statement_id)
+        views = await self._parts.graph.views(scope, [id], AsOf(known.at))
+        # One whose text was forgotten is told by its id and dates alone, as the log of beliefs keeps them.
+        if not views:
+            raise StatementNotFound(request.statement_id)
+        described = await self._described(scope, views, known.at, request.include_past_beliefs)
+        spans = _beliefs(described, views[0], request.include_past_beliefs)
+        return pb.ReadStatementResponse(
+            statement=described.statement(views[0], spans, records=True), revision=known.at
+        )
+
+    async def timeline(self, scope: Scope, request: pb.ReadTimelineRequest) -> pb.ReadTimelineResponse:
+        """Entries earliest first. Raises EntityNotFound, PredicateNotFound, RevisionNotReady."""
+        known = await self._revisions.known(scope, request.known_at, request.min_revision)
+        subjects = await self._names.entities(
+            scope, request.subject, known.at, entity_type(request.subject_type)
+        )
+        if not subjects:
+            raise EntityNotFound(request.subject)
+        predicates = await self._names.predicates(scope, request.predicate, known.at)
+        if not predicates:
+            raise PredicateNotFound(request.predicate)
+        subject, views = await self._slot(scope, subjects, predicates[0], known.at)
+        described = await self._described(scope, views, known.at, request.include_past_beliefs)
+        entries = [
+            (view, span) for view in views for span in _beliefs(described, view, request.include_past_beliefs)
+        ]
+        entries.sort(key=_world_time)
+        return pb.ReadTimelineResponse(
+            subject=entity_out(subject),
+            predicate=entity_out(predicates[0]),
+            entries=[pb.TimelineEntry(statement=described.statement(view, [span])) for view, span in entries],
+            revision=known.at,
+        )
+
+    async def _slot(
+        self, scope: Scope, subjects: Sequence[Entity], predicate: Entity, known_at: Revision
+    ) -> tuple[Entity, list[StatementView]]:
+        """Of several entities of one name, the first that has anything in the slot."""
+        for subject in subjects:
+            ids = await self._parts.graph.slot(scope, subject.id, predicate.id)
+            views = await self._parts.graph.views(scope, ids, AsOf(known_at))
+            if views:
+                return subject, list(views)
+        return subjects[0], []
+
+    async def _described(
+        self, scope: Scope, views: Sequence[StatementView], known_at: Revision, past: bool
+    ) -> Described:
+        return await describe(self._parts.graph, self._parts.revisions, scope, views, known_at, past)
+
+
+def _beliefs(described: Described, view: StatementView, past: bool) -> Sequence[Span]:
+    """Spans believed as known; with `past`, also those that were believed at any time before."""
+    if not past:
+        return view.spans
+    spans = described.causes.spans.get(view.statement.id, ())
+    return sorted(
+        (span for span in spans if span.known_from <= described.known_at),
+        key=lambda span: _world_time((view, span)),
+    )
+
+
+def _world_time(entry: tuple[StatementView, Span]) -> tuple[int, int, int, str, str]:
+    """Start (unknown first), end (open last), then belief, then the object's name."""
+    view, span = entry
+    target = view.object.name if view.object is not None else str(getattr(view.statement.object, "text", ""))
+    return (
+        BEGINNING if span.valid_at is None else span.valid_at,
+        FOREVER if span.invalid_at is None else span.invalid_at,
+        span.known_from,
+        target,
+        span.id,
+    )

@@ -1,0 +1,118 @@
+"""Surroundings: what an episode is understood with: its session, similar passages, similar facts."""
+
+from collections.abc import Mapping, Sequence
+
+from palimpsest.internal.v1 import recall_pb2 as pb
+from palimpsest.internal.v1 import values_pb2 as values
+from services.domain.errors import EpisodeNotFound
+from services.domain.graph import EntityType
+from services.domain.ids import EpisodeId, PassageId, StatementId
+from services.domain.memory import Episode, Passage
+from services.domain.scope import Scope
+from services.llm.port import Vectors
+from services.llm.tasks import KnownFact
+from services.recall.care import at_once
+from services.recall.parts import Parts
+from services.stores.graph.port import AsOf, StatementView
+from services.stores.vectors.port import Collection
+from services.wire.facts import known_out, turn_of
+
+RECENT = 5
+SIMILAR = 5
+FACTS = 10
+LIKE = 0.75
+"""The least cosine of what counts as similar."""
+SEARCHED = 12
+"""Hits read for each passage, so that enough are left without the episode's own."""
+MAX_TURNS = 64
+"""Turns of an episode that are searched by; a chunk has seldom more."""
+
+
+class Surroundings:
+    """Gathers the context of an episode."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def gather(self, scope: Scope, request: pb.GatherContextRequest) -> pb.GatherContextResponse:
+        """Raises EpisodeNotFound, StoreUnavailable, EngineError."""
+        found = await self._parts.text.episodes(scope, [EpisodeId(request.episode_id)])
+        if not found or found[0].deleted_at is not None:
+            raise EpisodeNotFound(request.episode_id)
+        episode = found[0]
+        passages = await self._parts.text.passages_of(scope, episode.id)
+        async with at_once() as group:
+            recent = group.create_task(self._recent(scope, episode))
+            like = group.create_task(self._like(scope, episode, passages))
+        similar, facts = like.result()
+        setting = values.Setting(
+            kind=episode.kind,
+            reference_time=episode.reference_time,
+            source=episode.source,
+            heading=episode.heading,
+            recent=recent.result(),
+            similar=similar,
+            known_facts=[known_out(_known(view)) for view in facts],
+            known_entities=_entities(facts),
+            known_predicates=list(dict.fromkeys(view.predicate.name for view in facts)),
+        )
+        turns = [turn_of(passage, episode.reference_time) for passage in passages]
+        return pb.GatherContextResponse(turns=turns, setting=setting)
+
+    async def _recent(self, scope: Scope, episode: Episode) -> list[str]:
+        """The latest texts of the session before this one, newest first."""
+        if episode.session is None:
+            return []
+        recent = await self._parts.text.recent(scope, episode.session, episode.created_at, RECENT + 1)
+        return [one.text for one in recent if one.id != episode.id and one.text][:RECENT]
+
+    async def _like(
+        self, scope: Scope, episode: Episode, passages: Sequence[Passage]
+    ) -> tuple[list[str], list[StatementView]]:
+        texts = [passage.text for passage in passages if passage.text.strip()][:MAX_TURNS]
+        if not texts:
+            return [], []
+        vectors = await self._parts.embedder.passages(texts)
+        async with at_once() as group:
+            similar = group.create_task(self._similar(scope, episode, vectors))
+            facts = group.create_task(self._facts(scope, vectors))
+        return similar.result(), facts.result()
+
+    async def _similar(self, scope: Scope, episode: Episode, vectors: Vectors) -> list[str]:
+        limit = SEARCHED + MAX_TURNS  # the episode's own passages are its nearest
+        scores = await self._nearest(scope, Collection.PASSAGES, vectors, limit)
+        passages = await self._parts.text.passages(scope, [PassageId(id) for id in scores])
+        others = [passage for passage in passages if passage.episode != episode.id]
+        others.sort(key=lambda passage: (-scores[passage.id], passage.id))
+        return list(dict.fromkeys(passage.text for passage in others))[:SIMILAR]
+
+    async def _facts(self, scope: Scope, vectors: Vectors) -> list[StatementView]:
+        """Similar facts that are believed, ended ones included, so that order of arrival decides nothing."""
+        current = await self._parts.revisions.current(scope)
+        scores = await self._nearest(scope, Collection.STATEMENTS, vectors, SEARCHED)
+        views = await self._parts.graph.views(scope, [StatementId(id) for id in scores], AsOf(current))
+        believed = [view for view in views if view.spans and view.statement.fact]
+        believed.sort(key=lambda view: (-scores[view.statement.id], view.statement.id))
+        return believed[:FACTS]
+
+    async def _nearest(
+        self, scope: Scope, collection: Collection, vectors: Vectors, limit: int
+    ) -> Mapping[str, float]:
+        """The best cosine of each row that is like one of the vectors."""
+        found = await self._parts.vectors.search(scope, collection, list(vectors), limit)
+        scores: dict[str, float] = {}
+        for hit in (hit for hits in found for hit in hits):
+            if hit.score >= LIKE:
+                scores[hit.id] = max(hit.score, scores.get(hit.id, hit.score))
+        return scores
+
+
+def _known(view: StatementView) -> KnownFact:
+    latest = view.spans[-1]
+    source = view.episodes[0] if view.episodes else ""
+    return KnownFact(view.statement.fact, latest.valid_at, latest.invalid_at, source)
+
+
+def _entities(facts: Sequence[StatementView]) -> list[str]:
+    nodes = [node for view in facts for node in (view.subject, view.object) if node is not None]
+    return list(dict.fromkeys(node.name for node in nodes if node.type is not EntityType.PREDICATE))
