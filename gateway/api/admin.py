@@ -11,7 +11,7 @@ from gateway.keys import ApiKey, KeyScope
 from gateway.store.job_view import timestamp
 from gateway.store.keys import ApiKeys
 from gateway.store.tenants import Limits, Tenant, Tenants
-from palimpsest.v1 import admin_pb2, admin_pb2_grpc
+from palimpsest.v1 import admin_pb2
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
 
@@ -21,7 +21,7 @@ _SCOPE = "API_KEY_SCOPE_"
 _DEFAULT_SCOPES = (KeyScope.READ, KeyScope.WRITE)
 
 
-class AdminServicer(admin_pb2_grpc.AdminServiceServicer):
+class AdminServicer:
     """CreateTenant, CreateApiKey and GrantCredits."""
 
     def __init__(self, tenants: Tenants, keys: ApiKeys, ledger: Ledger) -> None:

@@ -10,7 +10,7 @@ from gateway.credits.values import Balance, Entry, EntryFilter, EntryKind
 from gateway.interceptors.call import current_caller
 from gateway.paging import page_of, token_of
 from gateway.store.job_view import timestamp
-from palimpsest.v1 import credits_pb2, credits_pb2_grpc
+from palimpsest.v1 import credits_pb2
 from services.domain.instants import Instant
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -18,7 +18,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 _KIND = "LEDGER_ENTRY_KIND_"
 
 
-class CreditServicer(credits_pb2_grpc.CreditServiceServicer):
+class CreditServicer:
     """GetBalance and ListLedgerEntries."""
 
     def __init__(self, ledger: Ledger) -> None:

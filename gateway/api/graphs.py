@@ -10,7 +10,7 @@ from gateway.errors import ValidationFailed, Violation
 from gateway.interceptors.call import current_caller
 from gateway.store.graphs import GraphRow, Graphs
 from gateway.store.job_view import timestamp
-from palimpsest.v1 import graph_pb2, graph_pb2_grpc
+from palimpsest.v1 import graph_pb2
 from palimpsest.v1.common_pb2 import RevisionStamp
 from services.domain.scope import Scope
 
@@ -33,7 +33,7 @@ class GraphFacts(Protocol):
         ...
 
 
-class GraphServicer(graph_pb2_grpc.GraphServiceServicer):
+class GraphServicer:
     """CreateGraph and GetGraph."""
 
     def __init__(self, graphs: Graphs, facts: GraphFacts) -> None:

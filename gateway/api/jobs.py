@@ -9,13 +9,13 @@ from gateway.errors import ValidationFailed, Violation
 from gateway.interceptors.call import current_caller
 from gateway.paging import opened, sealed
 from gateway.store.job_view import JobView, WatchPoint
-from palimpsest.v1 import jobs_pb2, jobs_pb2_grpc
+from palimpsest.v1 import jobs_pb2
 from services.domain.ids import JobId
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class JobServicer(jobs_pb2_grpc.JobServiceServicer):
+class JobServicer:
     """GetJob and WatchJob."""
 
     def __init__(self, view: JobView) -> None:

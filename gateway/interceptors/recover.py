@@ -35,7 +35,7 @@ class Recover:
             call.code = _CODES[int(error.code)]
             if isinstance(error, InternalFailure):
                 # The type and place alone: the text of an exception may hold what a user wrote.
-                log.error("internal failure", method=call.method, exception=_where(exception))
+                log.error("internal failure", method=call.method, raised=_where(exception))
             await abort(call.context, error, call.request_id)
 
 
