@@ -1,0 +1,145 @@
+"""OfflineEngine: the Engine port by rules. No model is called, no key is needed, nothing leaves the process.
+
+It understands English. It would rather find little than something wrong, and its receipts say what it is.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import TypeVar
+
+from services.domain.facts import NothingReason, Turn
+from services.domain.memory import Role
+from services.domain.scope import Scope
+from services.llm import tasks
+from services.llm.offline.aspects import classify_voice, classify_world
+from services.llm.offline.parser import Parser, shared
+from services.llm.offline.sentences import Sentence, Talk, split
+from services.llm.offline.speaking import speaker_of
+from services.llm.offline.verdicts import judge_statements, judge_voice
+from services.llm.offline.voice import voice_facts
+from services.llm.offline.world import Parsed, confirmations, world_facts
+from services.llm.port import Answer, Receipt
+
+RULES_VERSION = "offline-en-1"
+"""Changes whenever a rule changes what is found; stands where models have a prompt version."""
+
+T = TypeVar("T")
+
+
+class OfflineEngine:
+    """Understands English text by rules. Its only state is the parser's cache, which holds no scope."""
+
+    def __init__(self, parser: Parser = shared) -> None:
+        self._parser = parser
+
+    @property
+    def name(self) -> str:
+        return "offline"
+
+    async def normalise(self, scope: Scope, task: tasks.Normalise) -> Answer[tasks.Normalised]:
+        """Leaves the words as they are; finds out whether there is anything to remember."""
+        began = time.perf_counter()
+        chunk = [(turn, split(turn.text)) for turn in task.turns]
+        said = _counting(chunk)
+        reason = _nothing(said)
+        if reason is not None:
+            return self._answer("normalise", began, tasks.Normalised(nothing=reason))
+        return self._answer("normalise", began, tasks.Normalised(narrative=_narrative(said, task.setting)))
+
+    async def extract_world(self, scope: Scope, task: tasks.Extract) -> Answer[tasks.WorldFacts]:
+        began = time.perf_counter()
+        chunk = [(turn, split(turn.text)) for turn in task.turns]
+        docs = iter(await self._parser.parse([item.text for _, items in chunk for item in items]))
+        parsed = [Parsed(turn, [(item, next(docs)) for item in items]) for turn, items in chunk]
+        return self._answer("extract_world", began, tasks.WorldFacts(world_facts(parsed, task.setting)))
+
+    async def extract_voice(self, scope: Scope, task: tasks.Extract) -> Answer[tasks.VoiceFacts]:
+        began = time.perf_counter()
+        chunk = [(turn, split(turn.text)) for turn in task.turns]
+        return self._answer("extract_voice", began, tasks.VoiceFacts(voice_facts(chunk, task.setting)))
+
+    async def reflect(self, scope: Scope, task: tasks.Reflect) -> Answer[tasks.Kept]:
+        """Keeps all but what is said twice in the same words: the rules have dropped the noise already."""
+        began = time.perf_counter()
+        world = _first_positions(
+            [(f.kind, f.subject, f.predicate, f.object, f.start, f.end, f.turn, f.quote) for f in task.world]
+        )
+        voice = _first_positions([" ".join(fact.text.casefold().split()) for fact in task.voice])
+        return self._answer("reflect", began, tasks.Kept(world, voice))
+
+    async def classify(self, scope: Scope, task: tasks.Classify) -> Answer[tasks.Classified]:
+        began = time.perf_counter()
+        value = tasks.Classified(classify_world(task.world), classify_voice(task.voice))
+        return self._answer("classify", began, value)
+
+    async def judge_statements(self, scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]:
+        began = time.perf_counter()
+        return self._answer("judge_statements", began, tasks.Judged(judge_statements(task)))
+
+    async def judge_voice(self, scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]:
+        began = time.perf_counter()
+        return self._answer("judge_voice", began, tasks.JudgedVoice(judge_voice(task)))
+
+    def _answer(self, stage: str, began: float, value: T) -> Answer[T]:
+        milliseconds = (time.perf_counter() - began) * 1000
+        return Answer(value, Receipt(stage, self.name, "rules", 0, 0, 0, 0, milliseconds, RULES_VERSION))
+
+
+def _first_positions(items: Sequence[object]) -> list[int]:
+    seen: list[object] = []
+    kept: list[int] = []
+    for position, item in enumerate(items):
+        if item not in seen:
+            seen.append(item)
+            kept.append(position)
+    return kept
+
+
+Said = Sequence[tuple[Turn, Sequence[Sentence]]]
+
+
+def _counting(chunk: Said) -> Said:
+    """The turns whose words may be remembered: not those of an assistant whom nobody confirmed."""
+    confirmed = confirmations([turn for turn, _ in chunk])
+    return [
+        (turn, items)
+        for turn, items in chunk
+        if turn.role is not Role.SYSTEM and (turn.role is not Role.ASSISTANT or turn.position in confirmed)
+    ]
+
+
+def _nothing(said: Said) -> NothingReason | None:
+    """Why nothing is to be remembered, or None where some sentence states something."""
+    talks = [item.talk for _, items in said for item in items]
+    asked = {turn.position for turn, _ in said if turn.role is Role.ASSISTANT}
+    stated = any(
+        item.talk is Talk.STATEMENT or (item.talk is Talk.QUESTION and turn.position in asked)
+        for turn, items in said
+        for item in items
+    )
+    if stated:
+        return None
+    if talks and all(talk is Talk.RECALLED for talk in talks):
+        return NothingReason.RECALLED_TEXT
+    if all(talk is Talk.SMALL for talk in talks):
+        return NothingReason.SMALL_TALK
+    return NothingReason.NO_DURABLE_FACT
+
+
+def _narrative(said: Said, setting: tasks.Setting) -> str:
+    """What was stated, under its speakers' names where there is more than one."""
+    names = {
+        turn.position: "Assistant" if turn.role is Role.ASSISTANT else speaker_of(turn, setting)
+        for turn, _ in said
+    }
+    lines: list[str] = []
+    for turn, items in said:
+        asked = turn.role is Role.ASSISTANT  # a confirmed question states something
+        stated = " ".join(
+            item.text
+            for item in items
+            if item.talk is Talk.STATEMENT or (asked and item.talk is Talk.QUESTION)
+        )
+        if stated:
+            lines.append(f"{names[turn.position]}: {stated}" if len(set(names.values())) > 1 else stated)
+    return "\n".join(lines)
