@@ -1,0 +1,19 @@
+"""Jobs on PostgreSQL: one database for both."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gateway.store.clock import SkewedClock
+from gateway.store.stores import Stores, open_stores
+from services.stores.sql.engine import postgres_engine
+from tests.contracts.jobs import JobsContract
+
+
+@pytest.mark.postgres
+class TestPostgresJobs(JobsContract):
+    @pytest.fixture
+    async def stores(self, postgres_url: str, clock: SkewedClock) -> AsyncIterator[Stores]:
+        stores = await open_stores(postgres_engine(postgres_url), postgres_engine(postgres_url), clock=clock)
+        yield stores
+        await stores.close()

@@ -1,0 +1,19 @@
+"""Jobs on SQLite: the ledger's file and the jobs' file."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gateway.store.clock import SkewedClock
+from gateway.store.stores import Stores
+from tests.contracts.jobs import JobsContract
+from tests.doubles.gateway import sqlite_stores
+
+
+class TestSqliteJobs(JobsContract):
+    @pytest.fixture
+    async def stores(self, tmp_path: Path, clock: SkewedClock) -> AsyncIterator[Stores]:
+        stores = await sqlite_stores(tmp_path, clock)
+        yield stores
+        await stores.close()
