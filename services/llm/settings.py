@@ -12,7 +12,7 @@ class EndpointSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    base_url: str
+    base_url: str = Field(min_length=1)
     """With its version, for example `https://host/v1`."""
     api_key: SecretStr = SecretStr("")
     """Empty for a local server that asks for none."""

@@ -50,6 +50,8 @@ def error_of(exception: BaseException) -> ServiceError:
             return errors.ModelDown()
         case models.ModelRateLimited():
             return errors.ModelBusy(retry_after_seconds=exception.retry_after_seconds)
+        case models.ModelOutputCut():
+            return errors.ModelAnswerCut()
         case models.ModelOutputInvalid():
             return errors.ModelAnswerInvalid()
         case models.ModelRefused():

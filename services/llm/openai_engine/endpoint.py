@@ -139,6 +139,8 @@ class Endpoint:
 
     def _backoff(self, error: Exception) -> bool | float:
         """Whether to try again; a number of seconds when the endpoint named one."""
+        if isinstance(error, errors.WaitUntold):
+            return True
         if isinstance(error, ModelRateLimited):
             if error.retry_after_seconds > self.settings.max_retry_after_seconds:
                 return False

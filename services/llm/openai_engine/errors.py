@@ -25,6 +25,10 @@ class RequestRefused(ModelMisconfigured):
         self.hint = hint
 
 
+class WaitUntold(ModelRateLimited):
+    """429 without a Retry-After that can be read: our own backoff decides."""
+
+
 def translate(error: openai.OpenAIError, default_wait_seconds: float) -> EngineError:
     """The port's error; `default_wait_seconds` stands in for a Retry-After that is missing."""
     if isinstance(error, openai.APIStatusError):
@@ -43,8 +47,9 @@ def _of_status(error: openai.APIStatusError, default_wait_seconds: float) -> Eng
     if status == 429:
         if error.code == "insufficient_quota":
             return ModelMisconfigured("the quota of the model endpoint is used up")
-        told = _retry_after(error)
-        wait = default_wait_seconds if told is None else told
+        wait = _retry_after(error)
+        if wait is None:
+            return WaitUntold("the model endpoint limits our rate", default_wait_seconds)
         return ModelRateLimited("the model endpoint asks to wait", wait)
     if status >= 500 or status in _TRANSIENT:
         return ModelUnavailable(f"the model endpoint failed (HTTP {status})")

@@ -28,6 +28,9 @@ TaskT = TypeVar("TaskT")
 ReplyT = TypeVar("ReplyT")
 ValueT = TypeVar("ValueT")
 
+MAX_CONTEXT_CHARACTERS = 3_000
+"""Of each earlier text that is shown to resolve references: its end, or the beginning of a similar one."""
+
 _HIDDEN = regex.compile(r"[<>\p{Cc}\p{Cf}\p{Zl}\p{Zp}--\u200c\u200d]", regex.V1)
 """Escaped in data: the delimiters' own characters, and all that can't be seen but emoji joiners."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -113,8 +116,8 @@ def setting_sections(setting: Setting) -> list[Section]:
         Section("known_predicates", list(setting.known_predicates)),
         Section("known_entities", list(setting.known_entities)),
         Section("known_facts", [known_fact(fact) for fact in setting.known_facts]),
-        Section("similar_texts", list(setting.similar)),
-        Section("recent_texts", list(setting.recent)),
+        Section("similar_texts", [text[:MAX_CONTEXT_CHARACTERS] for text in setting.similar]),
+        Section("recent_texts", [text[-MAX_CONTEXT_CHARACTERS:] for text in setting.recent]),
         Section("setting", [about]),
     ]
 

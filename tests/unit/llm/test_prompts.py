@@ -18,7 +18,7 @@ from services.domain.memory import EpisodeKind, Role, VoiceKind
 from services.llm import prompts, tasks, tokens
 from services.llm.prompts import parts
 from services.llm.prompts.normalise import parse
-from services.llm.prompts.render import Prompt, data, render
+from services.llm.prompts.render import MAX_CONTEXT_CHARACTERS, Prompt, data, render
 from services.llm.times import show
 from tests.unit.llm.helpers import REFERENCE, SETTING, claim, extract, known, normalise, turns, voice
 
@@ -157,6 +157,14 @@ def test_data_is_one_line_without_tags_and_decodes_to_itself(text: str) -> None:
     assert json.loads(line) == {"text": text}
     assert len(line.splitlines()) == 1
     assert not set(line) & set("<>")
+
+
+def test_earlier_texts_are_shown_in_part() -> None:
+    setting = replace(SETTING, recent=("a" * 9_000 + "END",), similar=("START" + "b" * 9_000,))
+    found = blocks(render(prompts.NORMALISE, tasks.Normalise(turns("a"), setting)).user)
+    assert found["recent_texts"][0].endswith("aEND")
+    assert found["similar_texts"][0].startswith("STARTb")
+    assert len(found["recent_texts"][0]) == len(found["similar_texts"][0]) == MAX_CONTEXT_CHARACTERS
 
 
 def test_an_unknown_time_zone_reads_as_utc() -> None:
