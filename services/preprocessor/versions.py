@@ -5,7 +5,7 @@ are all known (two were joined, lines were broken anew) is none either. A change
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby, takewhile, zip_longest
 
 from services.domain.ids import PassageId
 from services.domain.instants import Instant
@@ -55,7 +55,7 @@ def changes(text: str, before: str, said_at: Instant) -> Layout | None:
     found = blocks(text)
     changed = [
         block
-        for block, following in zip(found, (*found[1:], None), strict=True)
+        for block, following in zip_longest(found, found[1:])
         if (block.heading is None or _stands_alone(block, following))
         and not known.has(text[block.start : block.end])
     ]
