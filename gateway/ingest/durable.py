@@ -7,6 +7,7 @@ comes out of a step is small JSON of ids and numbers, never text of users.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,11 @@ class Run:
 
         `name` carries the version of the step. Order of calls must not depend on anything but step results.
         """
-        return await DBOS.run_step_async({"name": name}, work)
+
+        async def done() -> JSON:  # the library tells coroutine functions from others by their kind
+            return await work()
+
+        return await DBOS.run_step_async({"name": name}, done)
 
 
 class DurableEngine:
@@ -86,6 +91,8 @@ class DurableEngine:
             await asyncio.to_thread(
                 DBOS.destroy, workflow_completion_timeout_sec=self._settings.drain_seconds
             )
+            # The library made its own pool the loop's, and has just shut it down.
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
             self._launched = False
 
     def _config(self) -> DBOSConfig:

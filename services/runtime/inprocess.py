@@ -17,6 +17,7 @@ from services.classifier.service import Classifier
 from services.domain.predicates import default_vocabulary
 from services.extractor.service import Extractor
 from services.preprocessor.service import Preprocessor
+from services.recall.parts import Parts as RecallParts
 from services.recall.service import Recall
 from services.resolver.publish import Stores
 from services.resolver.service import Parts, Resolver
@@ -75,7 +76,17 @@ def _services(resources: Resources) -> Sequence[tuple[FileDescriptor, object]]:
         now=resources.now,
     )
     preprocessor = Preprocessor(memory.text, resources.vectors, resources.embedder, resources.now)
-    recall = Recall(resources.graph, memory, resources.vectors, resources.embedder)
+    recall = Recall(
+        RecallParts(
+            graph=resources.graph,
+            text=memory.text,
+            voice=memory.voice,
+            revisions=memory.revisions,
+            vectors=resources.vectors,
+            embedder=resources.embedder,
+            vocabulary=default_vocabulary(),
+        )
+    )
     return (
         (preprocessor_pb2.DESCRIPTOR, preprocessor),
         (extractor_pb2.DESCRIPTOR, Extractor(resources.engine)),

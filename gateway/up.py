@@ -1,0 +1,153 @@
+"""`palimpsest up`: stores, services and gateway of one machine, started in one go and stopped cleanly."""
+
+import asyncio
+import logging
+import secrets
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import structlog
+import typer
+from rich.console import Console
+
+from gateway.ingest.steps import StepSettings
+from gateway.main import OpenGateway, open_gateway
+from gateway.services import ServiceName
+from gateway.settings import GatewaySettings
+from services.domain.instants import Instant
+from services.runtime.assertion import Signer
+from services.runtime.inprocess import serve_inprocess
+from services.runtime.resources import clock, open_resources
+from services.runtime.settings import ServiceSettings
+
+LOG_FOLDER = "logs"
+LOG_FILE = "palimpsest.log"
+_SECRET_BYTES = 32
+
+
+class Runtime(StrEnum):
+    """Where the five services run."""
+
+    INPROCESS = "inprocess"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What is up, and where."""
+
+    gateway: OpenGateway
+    services_target: str
+    engine: str
+
+
+async def bring_up(
+    services: ServiceSettings,
+    gateway: GatewaySettings,
+    stack: AsyncExitStack,
+    now: Callable[[], Instant] = clock,
+    steps: StepSettings | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Running:
+    """Starts everything in this process; `stack` stops it, the gateway first. `say` is told each stage."""
+    signer = Signer(
+        gateway.assertion_secret.get_secret_value().encode() or secrets.token_bytes(_SECRET_BYTES), now
+    )
+    say("opening the stores")
+    resources = await open_resources(services, stack, now)
+    say("starting the services")
+    running = await serve_inprocess(resources, signer)
+    stack.push_async_callback(running.stop)
+    say("starting the gateway")
+    opened = await open_gateway(
+        gateway, dict.fromkeys(ServiceName, running.target), signer, stack, now, steps
+    )
+    return Running(opened, running.target, resources.engine.name)
+
+
+def log_to(folder: Path) -> Path:
+    """Sends structured logs, one JSON object a line, to a file in `folder`; returns the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / LOG_FILE
+    handler = logging.FileHandler(file, encoding="utf-8")
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[
+                structlog.stdlib.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+            ],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.dict_tracebacks,
+                structlog.processors.JSONRenderer(),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    return file
+
+
+def command(
+    runtime: Annotated[Runtime, typer.Option(help="Where the services run.")] = Runtime.INPROCESS,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the embedded stores and logs.  [default: .palimpsest]")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port of the gateway on 127.0.0.1; 0 takes a free one.")
+    ] = None,
+) -> None:
+    """Starts the embedded stores, the five services and the gateway; Ctrl-C stops them."""
+    assert runtime is Runtime.INPROCESS, "the only one there is"
+    console = Console(stderr=True)
+    changed: dict[str, object] = {}
+    if data_dir is not None:
+        changed["data_dir"] = data_dir
+    services = ServiceSettings(**changed)  # type: ignore[arg-type]  # checked by pydantic
+    gateway = GatewaySettings(**(changed | ({} if port is None else {"gateway_port": port})))  # type: ignore[arg-type]
+    log = log_to(services.data_dir / LOG_FOLDER)
+    structlog.get_logger(__name__).info("settings", gateway=gateway.redacted())
+    try:
+        asyncio.run(_serve(services, gateway, log, console))
+    except OSError as error:
+        console.print(f"[red]can't start:[/red] {error}")
+        sys.exit(1)
+
+
+async def _serve(services: ServiceSettings, gateway: GatewaySettings, log: Path, console: Console) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as stack:
+        with console.status("starting") as status:
+            running = await bring_up(services, gateway, stack, say=lambda stage: status.update(f"{stage} …"))
+        console.print(f"gateway   [bold]{running.gateway.target}[/bold]")
+        console.print(f"services  {running.services_target} (in process)")
+        console.print(f"data      {services.data_dir}")
+        console.print(f"log       {log}")
+        if running.engine == "offline":
+            console.print(
+                "[yellow]engine    offline: rules for English, no language model. "
+                "Set PALIMPSEST_ENGINE=openai for a real one.[/yellow]"
+            )
+        console.print("Ctrl-C stops.")
+        await stop.wait()
+        console.print("stopping …")
+    console.print("stopped.")
