@@ -1,0 +1,1 @@
+"""Tests of the extractor: what may be believed, and its call."""

@@ -1,0 +1,1 @@
+"""Tests of the preprocessor: chunks, passages, versions, and its calls."""
