@@ -1,0 +1,224 @@
+"""The laws of system time, over random commits: records, revocations, verdicts, merges, replays."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.domain.beliefs import believed, changes, hull
+from services.domain.graph import Span
+from services.domain.ids import EntityId, RecordId, Revision
+from services.domain.instants import Interval
+from services.domain.records import Judge, Verdict, VerdictKind
+from services.domain.slots import competition
+from services.domain.timeline import DerivedSpan
+from tests.unit.domain.given import claim
+from tests.unit.domain.ledger import SCOPE, Ledger, Record, statement
+from tests.unit.domain.worlds import instants, records_of
+
+STATEMENTS = [
+    statement(predicate, target)
+    for predicate, targets in (("lives_in", "Oslo Paris Rome"), ("loves", "Oslo Paris"), ("hates", "Oslo"))
+    for target in targets.split()
+]
+IDS = [each.id for each in STATEMENTS]
+
+
+@dataclass(frozen=True)
+class Commit:
+    added: tuple[Record, ...] = ()
+    revoked: tuple[RecordId, ...] = ()
+
+
+@dataclass
+class History:
+    """A ledger with what was believed and derived right after each revision."""
+
+    ledger: Ledger
+    seen: dict[Revision, list[Span]] = field(default_factory=dict)
+
+    def commit(self, commit: Commit) -> None:
+        self.ledger.commit(*commit.added, revoke=commit.revoked)
+        self.seen[self.ledger.revision] = self.ledger.believed()
+
+
+def new_ledger() -> Ledger:
+    ledger = Ledger(single=["lives_in"])
+    ledger.knows(*STATEMENTS)
+    return ledger
+
+
+@st.composite
+def verdicts(draw: st.DrawFn, id: str) -> Verdict:
+    left, right = sorted(draw(st.permutations(IDS))[:2])
+    return Verdict(
+        RecordId(id),
+        left,
+        right,
+        draw(st.sampled_from(VerdictKind)),
+        draw(st.sampled_from(Judge)),
+        draw(instants()),
+    )
+
+
+@st.composite
+def commits(draw: st.DrawFn) -> list[Commit]:
+    """Up to 8 commits; a record may be revoked once, later than it came."""
+    made: list[Commit] = []
+    live: list[RecordId] = []
+    for number in range(draw(st.integers(1, 8))):
+        kind = draw(st.sampled_from("ccccceedvvr"))
+        if kind == "r" and live:
+            gone = draw(st.sampled_from(live))
+            live.remove(gone)
+            made.append(Commit(revoked=(gone,)))
+            continue
+        id = f"{kind}{number}"
+        record: Record
+        if kind == "v":
+            record = draw(verdicts(id))
+        else:
+            record = draw(records_of(kind, id, IDS))
+        live.append(record.id)
+        made.append(Commit(added=(record,)))
+    return made
+
+
+def said(spans: Iterable[Span | DerivedSpan]) -> set[DerivedSpan]:
+    """What spans say, without when it was believed."""
+    return {
+        DerivedSpan(s.statement, s.valid_at, s.invalid_at, s.started_by, s.ended_by, s.contested)
+        for s in spans
+    }
+
+
+def replayed(commits: list[Commit]) -> History:
+    history = History(new_ledger())
+    for commit in commits:
+        history.commit(commit)
+    return history
+
+
+@given(commits())
+def test_stored_spans_are_what_the_whole_graph_derives(commits: list[Commit]) -> None:
+    history = History(new_ledger())
+    for commit in commits:
+        history.commit(commit)
+        assert said(history.ledger.believed()) == said(history.ledger.derived())
+
+
+@given(commits())
+def test_past_beliefs_never_change(commits: list[Commit]) -> None:
+    history = replayed(commits)
+    for revision, then in history.seen.items():
+        now = history.ledger.believed(revision)
+        assert [replace(span, known_to=None) for span in now] == [
+            replace(span, known_to=None) for span in then
+        ]
+        assert said(now) == said(history.ledger.derived(known_at=revision))
+
+
+@given(commits())
+def test_replay_changes_nothing(commits: list[Commit]) -> None:
+    history = replayed(commits)
+    ledger = history.ledger
+    before = dict(ledger.spans)
+    nothing = ledger.rederive()
+    assert (nothing.opened, nothing.closed) == ((), ())
+    assert ledger.spans == before
+
+
+@given(commits(), st.data())
+def test_a_half_written_revision_is_repaired_by_the_same_changes(
+    commits: list[Commit], data: st.DataObject
+) -> None:
+    *earlier, last = commits
+    ledger = replayed(earlier).ledger
+    before = dict(ledger.spans)
+    made = ledger.commit(*last.added, revoke=last.revoked)
+    # Any part of what the revision writes may be there when it is tried again.
+    opened = [span for span in made.opened if data.draw(st.booleans())]
+    closed = [replace(span, known_to=ledger.revision) for span in made.closed if data.draw(st.booleans())]
+    half: dict[str, Span] = dict(before)
+    half.update((span.id, span) for span in (*opened, *closed))
+    again = changes(SCOPE, ledger.revision, half.values(), ledger.derived())
+    touched = {span.statement for span in (*made.opened, *made.closed)}
+    assert set(again.opened) == set(made.opened)
+    assert {span.id for span in again.closed} == {span.id for span in made.closed}
+    assert {span.statement for span in again.opened} <= touched
+
+
+@given(commits())
+def test_any_order_of_commits_ends_with_the_same_beliefs(commits: list[Commit]) -> None:
+    added = [commit for commit in commits if commit.added]
+    forth, back = replayed(added), replayed(added[::-1])
+    assert said(forth.ledger.believed()) == said(back.ledger.believed())
+
+
+@given(commits(), st.data())
+def test_added_then_revoked_is_never_added(commits: list[Commit], data: st.DataObject) -> None:
+    kept = [commit for commit in commits if commit.added]
+    gone = data.draw(st.sampled_from(kept)) if kept else Commit()
+    with_it = replayed([*kept, Commit(revoked=tuple(record.id for record in gone.added))])
+    without = replayed([commit for commit in kept if commit is not gone])
+    assert said(with_it.ledger.believed()) == said(without.ledger.believed())
+
+
+@given(commits())
+def test_believed_spans_of_contradicting_statements_never_overlap(commits: list[Commit]) -> None:
+    ledger = replayed(commits).ledger
+    everything = ledger.slot(IDS)
+    among = competition(
+        everything.statements,
+        [record for record in everything.claims if record.revoked_at is None],
+        [record for record in everything.verdicts if record.revoked_at is None],
+        ledger.cardinality,
+    )
+    for one, other in combinations(ledger.believed(), 2):
+        if one.statement == other.statement or among.rivals(one.statement, other.statement):
+            assert not Interval(one.valid_at, one.invalid_at).meets(
+                Interval(other.valid_at, other.invalid_at)
+            )
+
+
+@given(commits())
+def test_every_believed_span_has_a_cause_that_counts(commits: list[Commit]) -> None:
+    ledger = replayed(commits).ledger
+    for span in ledger.believed():
+        assert ledger.records[span.started_by].revoked_at is None
+        assert (span.ended_by is None) == (span.invalid_at is None)
+        assert span.ended_by is None or ledger.records[span.ended_by].revoked_at is None
+
+
+@given(commits(), st.sampled_from(["Paris", "Rome"]))
+def test_merged_then_split_is_as_before(commits: list[Commit], other: str) -> None:
+    ledger = replayed(commits).ledger
+    before = said(ledger.believed())
+    ledger.merged = {EntityId(other): EntityId("Oslo")}
+    ledger.rederive()
+    assert said(ledger.believed()) == said(ledger.derived())
+    ledger.merged = {}
+    ledger.rederive()
+    assert said(ledger.believed()) == before
+
+
+@given(commits())
+def test_the_hull_covers_all_spans(commits: list[Commit]) -> None:
+    spans = replayed(commits).ledger.spans.values()
+    whole = hull(spans)
+    assert (whole is None) == (not spans)
+    for span in spans:
+        assert whole is not None
+        assert whole.start is None or (span.valid_at is not None and whole.start <= span.valid_at)
+        assert whole.end is None or (span.invalid_at is not None and span.invalid_at <= whole.end)
+
+
+def test_a_believed_span_is_open_before_the_revision_that_closes_it() -> None:
+    ledger = new_ledger()
+    ledger.commit(claim("a", IDS[0], "2023-01-01", None, "2023-01-01"))
+    ledger.commit(claim("b", IDS[1], "2024-01-01", None, "2024-01-01"))
+    first, closing = Revision(1), ledger.revision
+    assert [span.invalid_at for span in believed(ledger.spans.values(), first)] == [None]
+    assert [span.known_to for span in ledger.spans.values() if span.known_from == first] == [closing]
