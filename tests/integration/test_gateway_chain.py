@@ -11,6 +11,7 @@ import grpc.aio
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from structlog.testing import capture_logs
 
 from gateway.api.mount import mount, served, unserved
 from gateway.interceptors.call import Call, current_caller
@@ -265,6 +266,21 @@ async def test_metrics_count_methods_and_codes_and_name_no_tenant(tmp_path: Path
         await running.refused(stub.GetBalance, credits_pb2.GetBalanceRequest(), "")
         method = "/palimpsest.v1.CreditService/GetBalance"
         assert running.meter.calls == [(method, "OK"), (method, "UNAUTHENTICATED")]
+
+
+async def test_logs_hold_no_key_no_text_and_no_tenants_words(tmp_path: Path) -> None:
+    servicer = ScriptedCredits()
+    async with running_gateway(tmp_path, more={"CreditService": servicer}) as running:
+        stub: Any = credits_pb2_grpc.CreditServiceStub(running.channel)
+        shown = (("authorization", f"Bearer {running.keys['acme']}"),)
+        request = credits_pb2.WatchBalanceRequest(threshold_micros=1, cursor="a canary in the request")
+        with capture_logs() as logs, pytest.raises(grpc.aio.AioRpcError):
+            async for _ in stub.WatchBalance(request, metadata=shown):
+                pass
+    assert [line["event"] for line in logs] == ["internal failure", "call"]
+    assert "canary" not in str(logs)
+    assert running.keys["acme"].rpartition("_")[2] not in str(logs)
+    assert "WatchBalance" in str(logs[0]["raised"])
 
 
 async def test_health_needs_no_key_and_tells_the_stop(tmp_path: Path) -> None:
