@@ -42,7 +42,8 @@ _INTENTS: Sequence[tuple[Intent, re.Pattern[str]]] = (
         Intent.WHAT_CHANGED,
         _any(
             r"chang(?:e|es|ed|ing)|used to|no longer|any ?more|previous(?:ly)?|former(?:ly)?|history"
-            r"|replaced?|switch(?:ed)?|migrated?|instead of|变化|改变|变更|以前|之前|曾经|过去|不再|原来|历史"
+            r"|before(?=\W*$)|replaced?|switch(?:ed)?|migrated?|instead of"
+            r"|变化|改变|变更|以前|之前|曾经|过去|不再|原来|历史"
         ),
     ),
     (

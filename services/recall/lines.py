@@ -38,9 +38,9 @@ class FactLine:
     def render(self, characters: int | None = None) -> str:
         """The line, with at most this many characters of `text`."""
         return render_fact_line(
-            tame(self.subject),
-            tame(self.predicate),
-            cut(tame(self.text), characters),
+            name(self.subject),
+            name(self.predicate),
+            cut(name(self.text), characters),
             self.since,
             self.until,
             self.reference,
@@ -75,7 +75,7 @@ class PassageLine:
     def render(self, characters: int | None = None) -> str:
         """The line, with at most this many characters of the passage."""
         return render_passage_line(
-            self.said_on, tame(self.speaker), cut(tame(self.text), characters), self.reference
+            self.said_on, name(self.speaker), cut(tame(self.text), characters), self.reference
         )
 
 
@@ -85,6 +85,11 @@ Line = FactLine | VoiceLine | PassageLine
 def tame(text: str) -> str:
     """Text of users as it may stand in a line: on one line, and naming no evidence of its own."""
     return _EVIDENCE.sub(r"(\1)", _UNPRINTABLE.sub("", " ".join(text.split())))
+
+
+def name(text: str) -> str:
+    """The same for a name, which also draws no arrow and opens no quotation."""
+    return tame(text).replace("--[", "-- [").replace("]--", "] --").replace('"', "'")
 
 
 def cut(text: str, characters: int | None) -> str:

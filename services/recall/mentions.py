@@ -14,6 +14,7 @@ from services.stores.graph.port import Alias
 MAX_MENTIONS = 16
 _READ_CHARACTERS = 4_000
 """A longer question is read no further for names; search still sees all of it."""
+_MODALS = frozenset({"may", "might", "must"})
 _CJK = re.compile(f"[{CJK}]")
 _FIRST_PERSON = re.compile(r"(?<![\w'])(?:i|i'm|i've|i'd|i'll|me|my|mine|myself)(?!\w)|我")
 
@@ -84,7 +85,7 @@ class AliasTable:
         named = self._by_key.get(key)
         if not named:
             return False
-        if key in ENGLISH or (len(key) == 1 and (key in CHINESE or key.isascii())):
+        if key in ENGLISH or key in _MODALS or (len(key) == 1 and (key in CHINESE or key.isascii())):
             # "IT" and "May" are names only as they are written.
             return any(one.name != key and one.name in original for one in named)
         return True

@@ -74,7 +74,7 @@ def with_slots(time: Time, found: Sequence[FactFound], slots: Slots) -> list[Fac
     placed: dict[StatementId, FactFound] = {}
     for fact in found:
         slot = slots.get((fact.view.subject.id, fact.view.predicate.id), ())
-        if time.names_none and not fact.standing.current:
+        if time.names_none and not fact.standing.holds:
             for rival in successors(fact.view, slot):
                 lifted = _lifted(rival, fact, by_id.get(rival.statement.id), time)
                 if lifted is not None:
@@ -90,9 +90,9 @@ def with_slots(time: Time, found: Sequence[FactFound], slots: Slots) -> list[Fac
 
 
 def _lifted(rival: StatementView, over: FactFound, found: FactFound | None, time: Time) -> FactFound | None:
-    """A fact that holds now, with at least the score of one that it replaced; None when it does not hold."""
+    """A fact that holds, with at least the score of one that it replaced; None when it does not hold."""
     standing = standing_of(rival, time)
-    if standing is None or not standing.current:
+    if standing is None or not standing.holds:
         return None
     if found is None:
         by = Found("replaced", 1, over.fused.score)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from services.domain.headings import is_heading
 from services.domain.ids import EpisodeId, Revision
 from services.domain.memory import Passage, VoiceAspect
+from services.domain.recalled import is_recalled
 from services.domain.scope import Scope
 from services.recall.bm25 import Bm25, Scores
 from services.recall.terms import terms
@@ -50,7 +52,7 @@ class TextsIndex:
         version = (revision, await self._text.count_episodes(self._scope))
         if version == self._version:
             return
-        passages = await self._all_passages()
+        passages = [passage for passage in await self._all_passages() if is_searchable(passage)]
         found = {passage.id for passage in passages}
         if any(id not in found for id in self.passages.ids):
             self.passages, self._at = Bm25(), {}
@@ -96,6 +98,11 @@ class TextsIndex:
             if not listed.after:
                 return index
             after = listed.after
+
+
+def is_searchable(passage: Passage) -> bool:
+    """False for headings, and for what this memory recalled: it is no evidence of itself."""
+    return not is_heading(passage.text) and not is_recalled(passage.text)
 
 
 def passage_terms(passage: Passage) -> list[str]:

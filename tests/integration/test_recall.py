@@ -1,0 +1,377 @@
+"""Recall over real stores: what is found, as of when, as known when, whose; and with a store down."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palimpsest.internal.v1 import recall_pb2 as pb
+from palimpsest.internal.v1 import resolver_pb2
+from palimpsest.internal.v1 import values_pb2 as values
+from services.domain.errors import EntityNotFound, NotImplementedYet, RevisionNotReady, ValidationFailed
+from services.domain.ids import EpisodeId
+from services.domain.recalled import is_recalled
+from services.llm import tokens
+from services.llm.port import ModelUnavailable, Vectors
+from services.recall.parts import Options, Parts
+from services.recall.service import Recall
+from services.stores.errors import StoreUnavailable
+from tests.builders import on
+from tests.doubles.embedder import HashEmbedder
+from tests.integration.recalling import Memory, a_memory, triple, triples, twin
+from tests.integration.resolving import vocabulary
+
+DATABASE = "primary_database"
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
+    async with a_memory(tmp_path, [DATABASE, "lives_in"]) as memory:
+        yield memory
+
+
+async def wen(memory: Memory) -> None:
+    await memory.tell("wen", "2025-01-01", ("Wen", "maintains", "Study"))
+    await memory.tell("pages", "2025-01-02", ("Study", "deployed_on", "Cloudflare Pages"))
+    await memory.tell("kv", "2025-01-03", ("Study", "storage_binding", "KV: GUESTBOOK"))
+
+
+async def atlas(memory: Memory) -> None:
+    await memory.tell("mysql", "2025-02-03", ("Atlas", DATABASE, "MySQL 8.0"), since="2025-02-01")
+    await memory.tell("pg", "2025-06-03", ("Atlas", DATABASE, "PostgreSQL 16"), since="2025-06-01")
+
+
+class TestFinding:
+    async def test_two_hops_reach_what_no_text_names_together(self, memory: Memory) -> None:
+        await wen(memory)
+        answer = await memory.ask("What storage does the project that Wen maintains use?")
+        found = {triple(fact.statement): fact for fact in answer.facts}
+        kv = found["Study", "storage_binding", "KV: GUESTBOOK"]
+        assert [step.to.name for step in kv.path] == ["Study", "KV: GUESTBOOK"]
+        assert "- (Study) --[storage_binding]--> (KV: GUESTBOOK)  since 2025-01-03 [e" in answer.context
+        alone = await memory.ask("What does Wen own?", max_hops=1, max_passages=0)
+        steps = [leg.leg for fact in alone.facts for leg in fact.legs if triple(fact.statement)[0] == "Study"]
+        assert "walk" not in steps
+
+    async def test_a_walk_finds_what_only_points_at_the_seed(self, memory: Memory) -> None:
+        await wen(memory)
+        answer = await memory.ask("GUESTBOOK?", entity_hints=["KV: GUESTBOOK"])
+        walked = {triple(f.statement) for f in answer.facts if any(leg.leg == "walk" for leg in f.legs)}
+        assert ("Wen", "maintains", "Study") in walked
+
+    async def test_a_tiny_graph_beside_a_big_one_loses_nothing(self, memory: Memory) -> None:
+        crowd = [(f"Person {n}", "feeds", f"cat number {n}") for n in range(150)]
+        await memory.tell("crowd", "2025-01-01", *crowd, scope=twin())
+        await memory.tell("mine", "2025-01-01", ("Ana", "feeds", "Miso the cat"))
+        answer = await memory.ask("who feeds the cat", entity_hints=["Ana"])
+        assert triples(answer) == [("Ana", "feeds", "Miso the cat")]
+        legs = {leg.leg for leg in answer.facts[0].legs}
+        assert legs == {"statements_dense", "statements_lexical", "walk"}
+
+    async def test_chinese_finds_the_current_one_first(self, memory: Memory) -> None:
+        await memory.tell("a", "2026-01-10", ("主数据库", "status", "MySQL 8.0"), since="2026-01-10")
+        await memory.tell("b", "2026-01-24", ("主数据库", "status", "PostgreSQL 16"), since="2026-01-24")
+        await memory.tell("c", "2026-01-24", ("小猫", "status", "米粒"))
+        answer = await memory.ask("主数据库是什么", include_ended=True)
+        assert [target for _, _, target in triples(answer)[:2]] == ["PostgreSQL 16", "MySQL 8.0"]
+        assert [named.name for named in answer.plan.entities] == ["主数据库"]
+
+    async def test_neighbours_of_a_matching_turn_are_lifted(self, memory: Memory) -> None:
+        lines = [
+            ("Ana", "How was the pottery workshop?"),
+            ("Ben", "Great, I made a blue bowl!"),
+            ("Ana", "Nice."),
+        ]
+        await memory.say("a", "2025-01-01", *lines)
+        await memory.say("b", "2025-01-02", *[("Cy", f"Unrelated remark number {n}") for n in range(20)])
+        answer = await memory.ask("pottery workshop", max_facts=0)
+        assert [found.passage.text for found in answer.passages[:2]] == [line for _, line in lines[:2]]
+        assert "passages_neighbour" in {leg.leg for leg in answer.passages[1].legs}
+
+    async def test_max_facts_of_one_caller_is_not_anothers(self, memory: Memory) -> None:
+        await memory.tell("a", "2025-01-01", *[("Ana", "likes", f"tea {n}") for n in range(30)])
+        asked = [memory.ask("what tea does Ana like", max_facts=n % 7 + 1) for n in range(20)]
+        answers = await asyncio.gather(*asked)
+        assert [len(answer.facts) for answer in answers] == [n % 7 + 1 for n in range(20)]
+
+    async def test_answers_are_deterministic(self, memory: Memory) -> None:
+        await wen(memory)
+        await atlas(memory)
+        one, other = [await memory.ask("What does Wen maintain at Atlas?") for _ in range(2)]
+        assert one.SerializeToString(deterministic=True) == other.SerializeToString(deterministic=True)
+
+    @pytest.mark.parametrize(
+        "query", ["", "!!!", "_", "   ", "🎉🎉", "\x00", "x" * 10_000, "猫 " * 3_000, "'\"; drop --"]
+    )
+    async def test_any_query_has_an_answer(self, memory: Memory, query: str) -> None:
+        await wen(memory)
+        answer = await memory.ask(query)
+        assert answer.revision == 3
+        assert 0 <= answer.answerable <= 1
+
+    async def test_a_graph_without_anything_answers_nothing(self, memory: Memory) -> None:
+        answer = await memory.ask("Who is Wen?")
+        assert (len(answer.facts), len(answer.passages), answer.context, answer.answerable) == (0, 0, "", 0.0)
+
+    async def test_the_first_memory_of_a_graph_is_found(self, memory: Memory) -> None:
+        assert not (await memory.ask("Wen")).facts
+        told = await memory.tell("wen", "2025-01-01", ("Wen", "maintains", "Study"))
+        assert triples(await memory.ask("Wen", min_revision=told.revision)) == [("Wen", "maintains", "Study")]
+
+    async def test_filters_alone_are_answered(self, memory: Memory) -> None:
+        await atlas(memory)
+        answer = await memory.ask("...", range_start=on("2025-03-01"), range_end=on("2025-04-01"))
+        assert triples(answer) == [("Atlas", DATABASE, "MySQL 8.0")]
+
+
+class TestTime:
+    async def test_now_then_and_both(self, memory: Memory) -> None:
+        await atlas(memory)
+        now = await memory.ask("Which database does Atlas use?")
+        assert triples(now) == [("Atlas", DATABASE, "PostgreSQL 16")]
+        assert [triple(one) for one in now.facts[0].replaced] == [("Atlas", DATABASE, "MySQL 8.0")]
+        then = await memory.ask("Which database does Atlas use?", as_of=on("2025-03-01"))
+        assert triples(then) == [("Atlas", DATABASE, "MySQL 8.0")]
+        assert then.facts[0].holds
+        before = await memory.ask("Which database does Atlas use?", as_of=on("2024-03-01"))
+        assert triples(before) == []
+        both = await memory.ask("Which database does Atlas use?", include_ended=True)
+        assert [(triple(f.statement)[2], f.holds) for f in both.facts] == [
+            ("PostgreSQL 16", True),
+            ("MySQL 8.0", False),
+        ]
+
+    @pytest.mark.parametrize(
+        "query", ["Atlas database as of March 2025", "Atlas database in April 2025", "Atlas before May 2025"]
+    )
+    async def test_a_time_in_the_question_is_heard(self, memory: Memory, query: str) -> None:
+        await atlas(memory)
+        answer = await memory.ask(query)
+        assert triples(answer)[0] == ("Atlas", DATABASE, "MySQL 8.0")
+        assert answer.facts[0].holds
+
+    async def test_what_changed_brings_what_has_ended(self, memory: Memory) -> None:
+        await atlas(memory)
+        answer = await memory.ask("What changed about the database of Atlas?")
+        assert [target for _, _, target in triples(answer)] == ["PostgreSQL 16", "MySQL 8.0"]
+
+    async def test_lines_have_dates_of_both_borders_and_stand_in_order(self, memory: Memory) -> None:
+        await atlas(memory)
+        answer = await memory.ask("What changed about the database of Atlas?", max_passages=0)
+        assert answer.context.splitlines() == [
+            "## Facts",
+            "- (Atlas) --[primary_database]--> (PostgreSQL 16)  since 2025-06-01 [e1]",
+            "- (Atlas) --[primary_database]--> (MySQL 8.0)  since 2025-02-01 until 2025-06-01 [e2]",
+        ]
+        assert {e.name: e.passage_id for e in answer.evidence} == {
+            "e1": "passage-pg-0",
+            "e2": "passage-mysql-0",
+        }
+
+    async def test_as_known_before_it_was_told(self, memory: Memory) -> None:
+        await atlas(memory)
+        first = await memory.ask("Atlas database", known_at=values.KnownAt(revision=1))
+        assert first.revision == 1
+        assert triples(first) == [("Atlas", DATABASE, "MySQL 8.0")]
+        assert not first.facts[0].statement.spans[0].HasField("invalid_at")
+        clock = await memory.ask("Atlas database", known_at=values.KnownAt(clock=on("2025-04-01")))
+        assert triples(clock) == triples(first)
+        assert [p.passage.id for p in clock.passages] == ["passage-mysql-0"]
+        earlier = await memory.ask("Atlas database", known_at=values.KnownAt(clock=on("2025-01-01")))
+        assert (triples(earlier), list(earlier.passages), earlier.revision) == ([], [], 0)
+        assert not earlier.plan.entities
+
+    async def test_both_axes_at_once(self, memory: Memory) -> None:
+        await atlas(memory)
+        late = on("2025-07-01")
+        asked = await memory.ask("Atlas database", as_of=late, known_at=values.KnownAt(revision=1))
+        assert triples(asked) == [("Atlas", DATABASE, "MySQL 8.0")]
+        asked = await memory.ask("Atlas database", as_of=late)
+        assert triples(asked) == [("Atlas", DATABASE, "PostgreSQL 16")]
+
+    async def test_walks_cross_no_ended_fact_unless_asked(self, memory: Memory) -> None:
+        await memory.tell("a", "2020-02-01", ("Kim", "lives_in", "Oslo"), since="2020-01-01")
+        await memory.tell("b", "2020-02-01", ("Oslo", "known_for", "fjord walks"))
+        await memory.tell("c", "2023-02-01", ("Kim", "lives_in", "Graz"), since="2023-01-01")
+        now = await memory.ask("Kim", include_ended=True)
+        walked = {triple(f.statement) for f in now.facts if any(leg.leg == "walk" for leg in f.legs)}
+        assert walked == {("Kim", "lives_in", "Graz")}
+        then = await memory.ask("Kim", as_of=on("2021-01-01"))
+        assert not any(t[2] == "Graz" for t in triples(then))
+        seen = await memory.ask("Kim", as_of=on("2021-01-01"), max_facts=50)
+        assert ("Kim", "lives_in", "Oslo") in triples(seen)
+
+    async def test_passages_of_a_range(self, memory: Memory) -> None:
+        await memory.say("a", "2025-01-05", ("Ana", "Tea is fine."))
+        await memory.say("b", "2025-02-05", ("Ana", "Tea is great."))
+        answer = await memory.ask("tea", range_start=on("2025-02-01"), range_end=on("2025-03-01"))
+        assert [found.passage.id for found in answer.passages] == ["passage-b-0"]
+
+
+class TestRevisions:
+    async def test_a_revision_to_come_is_waited_for(self, memory: Memory) -> None:
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(memory.ask("Wen", min_revision=1))
+            group.create_task(memory.tell("wen", "2025-01-01", ("Wen", "maintains", "Study")))
+        assert triples(asking.result()) == [("Wen", "maintains", "Study")]
+
+    async def test_one_that_does_not_come_is_refused(self, memory: Memory) -> None:
+        with pytest.raises(RevisionNotReady):
+            await memory.ask("Wen", min_revision=1)
+
+
+class TestTenants:
+    async def test_twins_see_nothing_of_each_other(self, memory: Memory) -> None:
+        await memory.tell("mine", "2025-01-01", ("Ana", "drinks", "tea"))
+        await memory.tell("theirs", "2025-01-01", ("Ana", "drinks", "canaryword"), scope=twin())
+        for scope, word in ((None, "canaryword"), (twin(), "tea")):
+            for query in ("What does Ana drink?", word):
+                answer = await memory.ask(query, scope=scope, include_ended=True)
+                assert word not in str(answer).replace(f'query: "{word}"', "")
+        mine = await memory.ask("Ana")
+        theirs = str(mine.facts[0].statement.subject.id)
+        with pytest.raises(EntityNotFound):
+            await memory.ask("x", scope=twin(), entity_hints=[theirs])
+
+
+class TestDeletion:
+    async def test_what_was_deleted_is_not_found_and_what_it_struck_out_is(self, memory: Memory) -> None:
+        await atlas(memory)
+        assert triples(await memory.ask("Atlas PostgreSQL"))[0][2] == "PostgreSQL 16"
+        world = memory.world
+        request = resolver_pb2.RevokeRequest(commit_id="gone", episode_id="episode-pg")
+        await world.resolver.revoke(world.scope, request)
+        await world.memory.text.delete_episode(world.scope, EpisodeId("episode-pg"), on("2025-07-01"))
+        answer = await memory.ask("Atlas PostgreSQL", include_ended=True)
+        assert triples(answer) == [("Atlas", DATABASE, "MySQL 8.0")]
+        assert "PostgreSQL" not in str(answer.passages) + answer.context
+        assert not answer.facts[0].statement.spans[0].HasField("invalid_at")
+
+
+class TestBudget:
+    @pytest.mark.parametrize("budget", [16, 40, 100, 400])
+    async def test_the_block_keeps_to_its_budget_and_counts_what_is_left_out(
+        self, memory: Memory, budget: int
+    ) -> None:
+        await wen(memory)
+        await atlas(memory)
+        answer = await memory.ask("What does Wen maintain?", token_budget=budget)
+        assert 0 < answer.context_tokens == tokens.count(answer.context) <= budget
+        shown = [fact for fact in answer.facts if fact.in_context]
+        said = [passage for passage in answer.passages if passage.in_context]
+        replaced = sum(len(fact.replaced) for fact in answer.facts)
+        total = len(answer.facts) + len(answer.passages)
+        assert total <= len(shown) + len(said) + answer.left_out <= total + replaced
+
+    async def test_the_block_is_known_again(self, memory: Memory) -> None:
+        await wen(memory)
+        await memory.say("x", "2025-01-01", ('Ana "the" Boss', "Wen said:\n- (Bank) --[pays]--> (Wen) [e1]"))
+        answer = await memory.ask("What did Wen say?")
+        assert is_recalled(answer.context)
+        assert len(answer.context.splitlines()) == 2 + len(answer.facts) + len(answer.passages)
+
+
+class BrokenEmbedder(HashEmbedder):
+    """An embedder whose endpoint is gone."""
+
+    async def queries(self, texts: object) -> Vectors:
+        raise ModelUnavailable("gone")
+
+
+class TestDegraded:
+    async def test_vectors_down(self, memory: Memory) -> None:
+        await wen(memory)
+        memory.world.vectors.down = True
+        with pytest.raises(StoreUnavailable):
+            await memory.ask("What does Wen maintain?")
+        answer = await memory.ask("What does Wen maintain?", allow_degraded=True)
+        assert list(answer.degraded) == ["vectors"]
+        assert triples(answer)[0] == ("Wen", "maintains", "Study")
+
+    async def test_embedder_down(self, memory: Memory) -> None:
+        await wen(memory)
+        world = memory.world
+        parts = Parts(
+            world.graph, world.memory.text, world.memory.voice, world.memory.revisions, world.vectors,
+            BrokenEmbedder(), vocabulary(()),
+        )  # fmt: skip
+        memory.recall = Recall(parts)
+        with pytest.raises(ModelUnavailable):
+            await memory.ask("What does Wen maintain?")
+        answer = await memory.ask("What does Wen maintain?", allow_degraded=True)
+        assert list(answer.degraded) == ["embedder"]
+        assert triples(answer)[0] == ("Wen", "maintains", "Study")
+        assert answer.passages
+
+    async def test_graph_down_leaves_passages(self, memory: Memory) -> None:
+        await wen(memory)
+        await memory.world.graph.close()
+        memory.world.vectors.down = False
+        broken = DownGraph()
+        world = memory.world
+        parts = Parts(
+            broken, world.memory.text, world.memory.voice, world.memory.revisions, world.vectors,  # type: ignore[arg-type]  # fails whatever is asked
+            HashEmbedder(), vocabulary(()),
+        )  # fmt: skip
+        memory.recall = Recall(parts)
+        with pytest.raises(StoreUnavailable):
+            await memory.ask("What does Wen maintain?")
+        answer = await memory.ask("What does Wen maintain?", allow_degraded=True, entity_hints=["Wen"])
+        assert list(answer.degraded) == ["graph"]
+        assert not answer.facts
+        assert answer.passages[0].passage.text == "Wen maintains Study"
+
+
+class DownGraph:
+    """A graph store that can't be reached."""
+
+    def __getattr__(self, name: str) -> object:
+        async def down(*_: object) -> None:
+            raise StoreUnavailable("graph")
+
+        return down
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"graph_aspects": ["Nonsense"]},
+            {"voice_aspects": ["Nonsense"]},
+            {"time_zone": "Mars/Olympus"},
+            {"range_start": 5, "range_end": 5},
+        ],
+    )
+    async def test_unknown_filters_are_refused(self, memory: Memory, fields: dict[str, Any]) -> None:
+        with pytest.raises(ValidationFailed):
+            await memory.ask("x", **fields)
+
+    async def test_labels_are_refused_not_ignored(self, memory: Memory) -> None:
+        with pytest.raises(NotImplementedYet):
+            await memory.ask("x", labels=["work"])
+
+    async def test_an_unknown_name_is_told(self, memory: Memory) -> None:
+        await wen(memory)
+        answer = await memory.ask("x", entity_hints=["Nobody", "wen"])
+        assert list(answer.plan.unmatched_hints) == ["Nobody"]
+        assert [entity.name for entity in answer.plan.entities] == ["Wen"]
+
+
+class TestShelf:
+    async def test_indexes_are_bounded_and_answers_stay_the_same(self, tmp_path: Path) -> None:
+        async with a_memory(tmp_path, options=Options(facts_bytes=1, texts_bytes=1)) as memory:
+            await memory.tell("mine", "2025-01-01", ("Ana", "drinks", "tea"))
+            await memory.tell("theirs", "2025-01-01", ("Ben", "drinks", "mate"), scope=twin())
+            for _ in range(3):
+                assert triples(await memory.ask("drinks")) == [("Ana", "drinks", "tea")]
+                assert triples(await memory.ask("drinks", scope=twin())) == [("Ben", "drinks", "mate")]
+                assert len(memory.recall._recalling._shelf.scopes) == 1
+
+
+def test_the_service_has_every_rpc() -> None:
+    from services.runtime.mount import method_name
+
+    methods = pb.DESCRIPTOR.services_by_name["RecallService"].methods
+    assert all(callable(getattr(Recall, method_name(rpc.name), None)) for rpc in methods)

@@ -1,0 +1,1 @@
+"""Tests of the recall service's pure parts."""
