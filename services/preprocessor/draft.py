@@ -88,7 +88,8 @@ class Drafter:
             return await self._cut(of_document(source.text, source.reference_time), None)
         latest = await self._text.latest_version(self._scope, document)
         content = text_hash(source.text)
-        if latest is not None and latest.hash == content:
+        # The text as well: parts of it go when an episode is deleted, and may then be learned anew.
+        if latest is not None and latest.hash == content and latest.text == source.text:
             return Draft(version=latest.version, nothing=NothingReason.UNCHANGED_DOCUMENT)
         version = DocumentVersion(
             document=document,

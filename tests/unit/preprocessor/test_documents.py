@@ -60,6 +60,15 @@ async def test_passages_of_a_deleted_episode_are_not_named(bench: Bench) -> None
     assert list((await bench.document("j2", "Two.")).removed_passage_ids) == []
 
 
+async def test_what_was_deleted_is_learned_anew_when_it_is_sent_again(bench: Bench) -> None:
+    first = await bench.document("j1", "One paragraph that is long enough to be found.\n\nTwo.")
+    request = pb.DeleteEpisodeTextRequest(episode_id=first.chunks[0].episode_id)
+    await bench.service.delete_episode_text(SCOPE, request)
+    again = await bench.document("j2", "One paragraph that is long enough to be found.\n\nTwo.")
+    assert (again.version, again.nothing, len(again.chunks)) == (2, "", 1)
+    assert len(await bench.passages(again)) == 2
+
+
 async def test_running_summaries_of_a_session_are_compared(bench: Bench) -> None:
     def summary(text: str, session: str = "s1") -> pb.Source:
         return pb.Source(kind="compacted_session", text=text, session_id=session, reference_time=NOON)
