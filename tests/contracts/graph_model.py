@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from hypothesis import strategies as st
 
 from services.domain.graph import Entity, EntityType, GraphAspect, Literal, Span, Statement
 from services.domain.ids import Revision
-from services.domain.instants import BEGINNING, FOREVER, Instant
+from services.domain.instants import BEGINNING, FOREVER, Instant, Interval
 from services.domain.records import Claim, Denial, End, Verdict, VerdictKind
 from services.stores.graph.port import AsOf, Commit, GraphStore, StatementFilter
 from services.stores.paging import Page
@@ -17,6 +18,13 @@ EPISODES = ("e1", "e2")
 DAYS = tuple(on(f"202{year}-01-01") for year in range(4))
 INSTANTS = st.sampled_from([BEGINNING, Instant(-1), *DAYS, FOREVER])
 BORDERS = st.none() | st.sampled_from(DAYS)
+PERIODS = st.sampled_from(
+    [Interval(*days) for days in combinations(DAYS, 2)]
+    + [Interval(None, day) for day in DAYS]
+    + [Interval(day, None) for day in DAYS]
+    + [Interval(None, None)]
+)
+"""Of spans: never empty, never backwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +134,12 @@ def _spans(
     causes: Sequence[Claim | End | Denial | Verdict],
 ) -> list[Span]:
     ending = st.none() | st.sampled_from([record.id for record in causes]) if causes else st.none()
-    spans = [
-        make.span(
-            draw(statements),
-            draw(BORDERS),
-            draw(BORDERS),
-            revision,
-            ended_by=draw(ending),
-            contested=draw(st.booleans()),
+    spans: list[Span] = []
+    for held in draw(st.lists(PERIODS, max_size=4)):
+        statement, cause, contested = draw(statements), draw(ending), draw(st.booleans())
+        spans.append(
+            make.span(statement, held.start, held.end, revision, ended_by=cause, contested=contested)
         )
-        for _ in range(draw(st.integers(0, 4)))
-    ]
     return list({span.id: span for span in spans}.values())
 
 
