@@ -20,10 +20,11 @@ from gateway.ingest.steps import StepSettings
 from gateway.main import OpenGateway, open_gateway
 from gateway.services import ServiceName
 from gateway.settings import GatewaySettings
+from palimpsest import local
 from services.domain.instants import Instant
 from services.runtime.assertion import Signer
 from services.runtime.inprocess import serve_inprocess
-from services.runtime.resources import clock, open_resources
+from services.runtime.resources import Resources, clock, open_resources
 from services.runtime.settings import ServiceSettings
 
 LOG_FOLDER = "logs"
@@ -55,17 +56,27 @@ async def bring_up(
     say: Callable[[str], None] = lambda _: None,
 ) -> Running:
     """Starts everything in this process; `stack` stops it, the gateway first. `say` is told each stage."""
-    signer = Signer(
-        gateway.assertion_secret.get_secret_value().encode() or secrets.token_bytes(_SECRET_BYTES), now
-    )
     say("opening the stores")
     resources = await open_resources(services, stack, now)
+    return await bring_up_on(resources, gateway, stack, steps, say)
+
+
+async def bring_up_on(
+    resources: Resources,
+    gateway: GatewaySettings,
+    stack: AsyncExitStack,
+    steps: StepSettings | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Running:
+    """Starts services and gateway on stores that are open."""
+    secret = gateway.assertion_secret.get_secret_value().encode() or secrets.token_bytes(_SECRET_BYTES)
+    signer = Signer(secret, clock)
     say("starting the services")
     running = await serve_inprocess(resources, signer)
     stack.push_async_callback(running.stop)
     say("starting the gateway")
     opened = await open_gateway(
-        gateway, dict.fromkeys(ServiceName, running.target), signer, stack, now, steps
+        gateway, dict.fromkeys(ServiceName, running.target), signer, stack, resources.now, steps
     )
     return Running(opened, running.target, resources.engine.name)
 
@@ -138,6 +149,9 @@ async def _serve(services: ServiceSettings, gateway: GatewaySettings, log: Path,
     async with AsyncExitStack() as stack:
         with console.status("starting") as status:
             running = await bring_up(services, gateway, stack, say=lambda stage: status.update(f"{stage} …"))
+        # Clients on this machine find the gateway by it; withdrawn before the gateway drains.
+        local.announce(gateway.data_dir, running.gateway.target)
+        stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
         console.print(f"gateway   [bold]{running.gateway.target}[/bold]")
         console.print(f"services  {running.services_target} (in process)")
         console.print(f"data      {services.data_dir}")

@@ -1,0 +1,85 @@
+"""`palimpsest-admin`: what an operator does beside the server, on its databases."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from gateway.credits.audit import CHECKS, Finding
+from gateway.credits.audit import audit as find
+from gateway.main import open_gateway_stores
+from gateway.settings import GatewaySettings
+from gateway.store.stores import Stores
+
+Answer = TypeVar("Answer")
+
+app = typer.Typer(
+    help="Runs a Palimpsest installation. Works on the databases that the settings name, server up or not.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder of the embedded databases.  [default: .palimpsest]")
+]
+
+
+def main() -> None:
+    """Entry point of `palimpsest-admin`."""
+    app(prog_name="palimpsest-admin")
+
+
+@app.command()
+def init(data_dir: DataDir = None) -> None:
+    """Makes the first operator's key and prints it, once: alone on standard output.
+
+    Exit code 0: the key was made. 1: an operator's key that works is there already; nothing was changed.
+    """
+
+    async def make(stores: Stores) -> str | None:
+        return await stores.keys.init_operator()
+
+    key = asyncio.run(_with_stores(_settings(data_dir), make))
+    if key is None:
+        typer.echo("palimpsest-admin: an operator's key is there already; it can't be shown again", err=True)
+        raise typer.Exit(1)
+    typer.echo("The operator's key. It is shown this once, and kept as a hash alone:", err=True)
+    typer.echo(key)
+
+
+@app.command()
+def audit(data_dir: DataDir = None) -> None:
+    """Checks every invariant of the ledger in one snapshot. Changes nothing.
+
+    Exit code 0: all hold. 1: some are broken; each finding is a line, `invariant  what breaks it`.
+    """
+
+    async def check(stores: Stores) -> Sequence[Finding]:
+        return await find(stores.ledger_database, stores.clock)
+
+    findings = asyncio.run(_with_stores(_settings(data_dir), check))
+    for finding in findings:
+        typer.echo(f"{finding.invariant}  {finding.subject}")
+    if findings:
+        typer.echo(f"palimpsest-admin: {len(findings)} findings", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"all {len(CHECKS)} invariants of the ledger hold")
+
+
+def _settings(data_dir: Path | None) -> GatewaySettings:
+    return GatewaySettings() if data_dir is None else GatewaySettings(data_dir=data_dir)
+
+
+async def _with_stores(settings: GatewaySettings, work: Callable[[Stores], Awaitable[Answer]]) -> Answer:
+    stores = await open_gateway_stores(settings)
+    try:
+        return await work(stores)
+    finally:
+        await stores.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Commands of other parts, by entry point: `palimpsest up` is the server's, and needs the server extra."""
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+
+import typer
+
+from palimpsest.cli.exits import Exit, complain
+
+GROUP = "palimpsest.commands"
+SERVER_EXTRA = "palimpsest-memory[server]"
+
+_HELP: Mapping[str, str] = {
+    "up": "Starts stores, services and gateway on this machine; Ctrl-C stops them.",
+}
+"""What our own say of themselves, so that listing commands need not import a server."""
+
+
+def add_plugins(app: typer.Typer) -> None:
+    """Adds a command for each entry point; what is behind it is loaded when the command runs."""
+    names = sorted({point.name for point in entry_points(group=GROUP)} | _HELP.keys())
+    for name in names:
+        app.command(
+            name,
+            help=_HELP.get(name, "A command of another distribution."),
+            add_help_option=False,
+            context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+            rich_help_panel="Server",
+        )(_deferred(name))
+
+
+def _deferred(name: str) -> Callable[[typer.Context], None]:
+    def run(context: typer.Context) -> None:
+        loaded = _load(name)
+        command = typer.main.get_command(loaded)
+        command.main(args=list(context.args), prog_name=f"palimpsest {name}")
+
+    return run
+
+
+def _load(name: str) -> typer.Typer:
+    """The command behind an entry point, as an app of its own. Exits when it can't be had."""
+    found = [point for point in entry_points(group=GROUP) if point.name == name]
+    if not found:
+        raise complain(f"`palimpsest {name}` is not installed: pip install '{SERVER_EXTRA}'", Exit.USAGE)
+    try:
+        loaded = found[0].load()
+    except ModuleNotFoundError as error:
+        text = f"`palimpsest {name}` needs {error.name}, which is not installed: pip install '{SERVER_EXTRA}'"
+        raise complain(text, Exit.USAGE) from error
+    if isinstance(loaded, typer.Typer):
+        return loaded
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command()(loaded)
+    return alone

@@ -1,0 +1,112 @@
+"""Connection: one channel to a server, the key on every call, errors as types."""
+
+import uuid
+from collections.abc import AsyncIterator
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import grpc
+import grpc.aio
+
+from palimpsest.errors import error_of_call
+from palimpsest.v1 import (
+    admin_pb2_grpc,
+    credits_pb2_grpc,
+    graph_pb2_grpc,
+    jobs_pb2_grpc,
+    memory_pb2_grpc,
+    recall_pb2_grpc,
+)
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+"""What the server takes and sends at most."""
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+
+
+def new_request_id() -> str:
+    """A fresh name for a call that spends or changes something: 32 characters."""
+    return uuid.uuid4().hex
+
+
+class Connection:
+    """A channel to one server. Use it as an async context manager, within one event loop.
+
+    `key` goes with every call; empty sends none. Stubs are made at first use.
+    """
+
+    def __init__(self, target: str, key: str = "") -> None:
+        self.target = target
+        self._metadata = (("authorization", f"Bearer {key}"),) if key else ()
+        self._channel = grpc.aio.insecure_channel(
+            target,
+            options=[
+                ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+                ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+            ],
+        )
+
+    @cached_property
+    def graphs(self) -> "graph_pb2_grpc.GraphServiceAsyncStub":
+        return graph_pb2_grpc.GraphServiceStub(self._channel)
+
+    @cached_property
+    def memory(self) -> "memory_pb2_grpc.MemoryServiceAsyncStub":
+        return memory_pb2_grpc.MemoryServiceStub(self._channel)
+
+    @cached_property
+    def recall(self) -> "recall_pb2_grpc.RecallServiceAsyncStub":
+        return recall_pb2_grpc.RecallServiceStub(self._channel)
+
+    @cached_property
+    def jobs(self) -> "jobs_pb2_grpc.JobServiceAsyncStub":
+        return jobs_pb2_grpc.JobServiceStub(self._channel)
+
+    @cached_property
+    def credits(self) -> "credits_pb2_grpc.CreditServiceAsyncStub":
+        return credits_pb2_grpc.CreditServiceStub(self._channel)
+
+    @cached_property
+    def admin(self) -> "admin_pb2_grpc.AdminServiceAsyncStub":
+        return admin_pb2_grpc.AdminServiceStub(self._channel)
+
+    async def call(
+        self,
+        method: "grpc.aio.UnaryUnaryMultiCallable[Request, Response]",
+        request: Request,
+        timeout_seconds: float | None = None,
+    ) -> Response:
+        """Calls once. Without a timeout the server's own cap holds. Raises CallError."""
+        try:
+            return await method(request, metadata=self._metadata, timeout=timeout_seconds)
+        except grpc.aio.AioRpcError as error:
+            raise error_of_call(error) from error
+
+    async def stream(
+        self,
+        method: "grpc.aio.UnaryStreamMultiCallable[Request, Response]",
+        request: Request,
+        timeout_seconds: float | None = None,
+    ) -> AsyncIterator[Response]:
+        """The answers of a stream, until it ends. Raises CallError."""
+        call: Any = method(request, metadata=self._metadata, timeout=timeout_seconds)
+        try:
+            async for response in call:
+                yield response
+        except grpc.aio.AioRpcError as error:
+            raise error_of_call(error) from error
+        finally:
+            call.cancel()
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,32 @@
+"""Where a gateway of this machine listens: a file in its data folder, for clients that are told no target."""
+
+import json
+import os
+from pathlib import Path
+
+DATA_DIR = Path(".palimpsest")
+DEFAULT_TARGET = "127.0.0.1:7233"
+FILE = "gateway.json"
+
+
+def announce(folder: Path, target: str) -> None:
+    """Writes the target into `folder`, at once for readers. No secret is in it."""
+    partial = folder / f"{FILE}.{os.getpid()}"
+    partial.write_text(json.dumps({"target": target}) + "\n", encoding="utf-8")
+    partial.replace(folder / FILE)
+
+
+def withdraw(folder: Path, target: str) -> None:
+    """Removes what `announce` wrote, unless another gateway has announced itself since. Idempotent."""
+    if announced(folder) == target:
+        (folder / FILE).unlink(missing_ok=True)
+
+
+def announced(folder: Path) -> str | None:
+    """The target that a gateway wrote into `folder`; None when there is none to be read."""
+    try:
+        found = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    target = found.get("target") if isinstance(found, dict) else None
+    return target if isinstance(target, str) else None

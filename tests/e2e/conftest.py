@@ -1,0 +1,18 @@
+"""What end-to-end tests share: one running product for the whole run."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.up_process import UpProcess
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
+    """`palimpsest up` in a child process, with the offline engine.
+
+    Tests keep apart by tenants of their own (`running.tenant()`) and never stop it. A test that kills or
+    needs settings of its own makes a `UpProcess(tmp_path / "data", settings)`.
+    """
+    with UpProcess(tmp_path_factory.mktemp("running") / "data") as up:
+        yield up
