@@ -49,19 +49,22 @@ async def post(
     group = await insert_once(connection, journal_groups, values)
     if group is None:
         return None
+    entries = []
     # One order of accounts for everyone: two transactions of a tenant then wait, and never deadlock.
     for line in sorted(lines, key=lambda line: _ORDER[line.account]):
         if line.amount:
-            balance = await _move(connection, tenant, line)
-            entry = {
-                "group": group,
-                "tenant": tenant,
-                "account": line.account,
-                "kind": line.kind,
-                "amount": line.amount,
-                "balance_after": balance,
-            }
-            await connection.execute(insert(journal_entries), entry)
+            entries.append(
+                {
+                    "group": group,
+                    "tenant": tenant,
+                    "account": line.account,
+                    "kind": line.kind,
+                    "amount": line.amount,
+                    "balance_after": await _move(connection, tenant, line),
+                }
+            )
+    if entries:
+        await connection.execute(insert(journal_entries), entries)
     return int(group)
 
 
