@@ -99,12 +99,19 @@ class Publisher:
     async def _complete(self, scope: Scope, entry: RevisionEntry) -> None:
         change = change_from_json(entry.payload)
         await self._stores.graph.apply(scope, change.commit)
-        await self._stores.voice.apply(
-            scope, entry.revision, change.voice, change.voice_claims, change.voice_ends, change.voice_revoked
-        )
+        if change.voice or change.voice_claims or change.voice_ends or change.voice_revoked:
+            await self._stores.voice.apply(
+                scope,
+                entry.revision,
+                change.voice,
+                change.voice_claims,
+                change.voice_ends,
+                change.voice_revoked,
+            )
         await self._index.write(scope, change)
         await self._forget(scope, change, entry.revision)
-        await self._stores.decisions.record(scope, change.decisions)
+        if change.decisions:
+            await self._stores.decisions.record(scope, change.decisions)
         await self._stores.revisions.publish(scope, entry.revision)
 
     async def _forget(self, scope: Scope, change: Change, revision: Revision) -> None:
