@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -95,10 +96,11 @@ class MilvusVectorStore:
             timeout=options.timeout_seconds,
             grpc_options=_CHANNEL,
         )
-        self._lite: bool | None = None
+        self._known_server: _Server | None = None
         self._ready: set[str] = set()
         self._setup = asyncio.Lock()
         self._unflushed: Counter[str] = Counter()
+        self._deletions: Counter[str] = Counter()
         self._flusher: asyncio.Task[None] | None = None
         _quiet_client()
 
@@ -114,9 +116,13 @@ class MilvusVectorStore:
     async def upsert(self, scope: Scope, collection: Collection, rows: Sequence[VectorRow]) -> None:
         checked = layout.checked_rows(rows, self.dimension)
         for batch in _batches(checked, _BATCH_ROWS):
-            await self._on(
-                collection, AsyncMilvusClient.upsert, data=[layout.stored(scope, row) for row in batch]
-            )
+            data = [layout.stored(scope, row) for row in batch]
+            if (await self._server()).upserts:
+                await self._on(collection, AsyncMilvusClient.upsert, data=data)
+            else:
+                keys = filters.of_keys(scope, [row.id for row in batch])
+                await self._on(collection, AsyncMilvusClient.delete, filter=keys)
+                await self._on(collection, AsyncMilvusClient.insert, data=data)
             await self._wrote(collection, len(batch))
 
     async def search(
@@ -133,8 +139,9 @@ class MilvusVectorStore:
         expression = filters.expression(scope, where)
         found: list[list[Hit]] = []
         for batch in _batches(asked, _BATCH_QUERIES):
-            answers = await self._on(
+            answers = await self._read(
                 collection,
+                consistency,
                 AsyncMilvusClient.search,
                 data=batch,
                 filter=expression,
@@ -142,7 +149,6 @@ class MilvusVectorStore:
                 output_fields=["id"],
                 anns_field="vector",
                 search_params={"metric_type": "COSINE"},
-                consistency_level=consistency.value,
             )
             for hits in answers:
                 found.append(layout.ranked([(filters.id_of(hit["id"]), hit["distance"]) for hit in hits]))
@@ -162,6 +168,7 @@ class MilvusVectorStore:
     async def delete(self, scope: Scope, collection: Collection, ids: Sequence[str]) -> None:
         for batch in _batches(list(dict.fromkeys(ids)), _BATCH_KEYS):
             await self._on(collection, AsyncMilvusClient.delete, filter=filters.of_keys(scope, batch))
+            self._deletions[self._name(collection)] += 1
             await self._wrote(collection, len(batch))
 
     async def count(
@@ -175,12 +182,13 @@ class MilvusVectorStore:
 
         The rows leave the disk when the server next compacts.
         """
-        lite = await self._is_lite()
+        lite = (await self._server()).lite
         seconds = self._options.setup_seconds
         for name in filter(layout.is_ours, await self._call(AsyncMilvusClient.list_collections)):
             if not lite:
                 await self._call(AsyncMilvusClient.load_collection, name, seconds=seconds)
             await self._call(AsyncMilvusClient.delete, name, seconds=seconds, filter=filters.of_scope(scope))
+            self._deletions[name] += 1
             if lite:
                 await self._call(AsyncMilvusClient.flush, name, seconds=seconds)
 
@@ -210,18 +218,30 @@ class MilvusVectorStore:
     async def _query(
         self, collection: Collection, expression: str, columns: Sequence[str], consistency: Consistency
     ) -> Sequence[Mapping[str, Any]]:
-        answer: Sequence[Mapping[str, Any]] = await self._on(
-            collection,
-            AsyncMilvusClient.query,
-            filter=expression,
-            output_fields=list(columns),
-            consistency_level=consistency.value,
+        answer: Sequence[Mapping[str, Any]] = await self._read(
+            collection, consistency, AsyncMilvusClient.query, filter=expression, output_fields=list(columns)
         )
         return answer
 
+    async def _read(
+        self, collection: Collection, consistency: Consistency, method: ClientMethod, **arguments: Any
+    ) -> Any:
+        # Servers don't say when they deleted, so a session that did must wait for everything, once.
+        name = self._name(collection)
+        deletions = self._deletions[name]
+        if consistency is Consistency.SESSION and deletions:
+            consistency = Consistency.STRONG
+        answer = await self._on(collection, method, consistency_level=consistency.value, **arguments)
+        if consistency is Consistency.STRONG and self._deletions[name] == deletions:
+            self._deletions[name] = 0
+        return answer
+
+    def _name(self, collection: Collection) -> str:
+        return layout.collection_name(collection, self._options.embedder, self.dimension)
+
     async def _on(self, collection: Collection, method: ClientMethod, **arguments: Any) -> Any:
         """Calls a method on a collection, which is made when it isn't there."""
-        name = layout.collection_name(collection, self._options.embedder, self.dimension)
+        name = self._name(collection)
         await self._make(name)
         try:
             return await self._call(method, name, **arguments)
@@ -233,7 +253,7 @@ class MilvusVectorStore:
     async def _make(self, name: str) -> None:
         if name in self._ready:
             return
-        lite = await self._is_lite()
+        lite = (await self._server()).lite
         async with self._setup:
             if name not in self._ready:
                 await self._make_collection(name)
@@ -264,11 +284,10 @@ class MilvusVectorStore:
         await self._call(AsyncMilvusClient.create_index, name, seconds=seconds, index_params=index)
         await self._call(AsyncMilvusClient.load_collection, name, seconds=seconds)
 
-    async def _is_lite(self) -> bool:
-        if self._lite is None:
-            version: str = await self._call(AsyncMilvusClient.get_server_version)
-            self._lite = version.startswith("milvus_lite")
-        return self._lite
+    async def _server(self) -> "_Server":
+        if self._known_server is None:
+            self._known_server = _server(await self._call(AsyncMilvusClient.get_server_version))
+        return self._known_server
 
     async def _call(
         self, method: ClientMethod, *names: str, seconds: float | None = None, **arguments: Any
@@ -281,9 +300,9 @@ class MilvusVectorStore:
             raise _translated(error) from error
 
     async def _wrote(self, collection: Collection, rows: int) -> None:
-        if not self._lite:
+        if not (await self._server()).lite:
             return
-        self._unflushed[layout.collection_name(collection, self._options.embedder, self.dimension)] += rows
+        self._unflushed[self._name(collection)] += rows
         if max(self._unflushed.values()) >= self._options.flush_rows:
             await self.flush()
         elif self._flusher is None or self._flusher.done():
@@ -298,6 +317,21 @@ class MilvusVectorStore:
             except StoreError as error:
                 seconds = min(2 * seconds, _MAX_FLUSH_SECONDS)
                 log.warning("vectors not flushed", error=str(error), again_in_seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """What a server is, and can do."""
+
+    lite: bool
+    upserts: bool
+    """2.3 files upserted rows under another partition than searches of their scope look in."""
+
+
+def _server(version: str) -> _Server:
+    number = re.match(r"v?(\d+)\.(\d+)", version)
+    old = number is not None and (int(number[1]), int(number[2])) < (2, 4)
+    return _Server(lite=version.startswith("milvus_lite"), upserts=not old)
 
 
 def _translated(error: Exception) -> StoreError:
