@@ -32,6 +32,9 @@ from services.stores.paging import Listed, Page
 SCOPE = Scope(TenantId("t"), GraphId("g"))
 TWINS = [Scope(TenantId("t"), GraphId("other")), Scope(TenantId("other"), GraphId("g"))]
 
+NOW = Instant(9_000)
+SESSION, DOCUMENT = SessionId("session"), DocumentId("document")
+
 UNSTORABLE = ["a\x00b", "\x00", "lone \ud800 surrogate", "\udfff"]
 STRANGE = [
     "",
@@ -66,6 +69,21 @@ def episode(id: str, **columns: Any) -> Episode:
         "session": SessionId("session"),
     }
     return Episode(**(values | columns))
+
+
+def full_episode(id: str = "e") -> Episode:
+    return episode(
+        id,
+        kind=EpisodeKind.DOCUMENT,
+        document=DOCUMENT,
+        version=2,
+        heading=("One", "Two"),
+        title="Title",
+        source="source",
+        metadata=(("key", "value"), ("key", "again")),
+        position=3,
+        reference_time=Instant(-62_135_596_800_000_000),
+    )
 
 
 def passage(id: str, of: str, position: int = 0, **columns: Any) -> Passage:

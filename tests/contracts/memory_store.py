@@ -7,8 +7,9 @@ import pytest
 from services.stores.memory.sql import SqlMemory
 from services.stores.sql.engine import engine_for
 from tests.contracts.memory_base import SCOPE, TWINS
+from tests.contracts.memory_deletion import DeletionContract, StagingContract
 from tests.contracts.memory_log import DecisionContract, RevisionContract
-from tests.contracts.memory_text import DeletionContract, StagingContract, TextContract, TextIsolationContract
+from tests.contracts.memory_text import TextContract, TextIsolationContract
 from tests.contracts.memory_voice import VoiceContract
 
 __all__ = [
