@@ -64,6 +64,11 @@ class Passage:
     message_id: str = ""
     said_at: Instant | None = None
 
+    @property
+    def with_speaker(self) -> str:
+        """The text after who said it: what a passage is searched by. Questions name people, turns say I."""
+        return f"{self.speaker}: {self.text}" if self.speaker else self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:

@@ -44,7 +44,7 @@ class PassageIndex:
     async def _write(
         self, scope: Scope, episodes: Mapping[EpisodeId, Episode], passages: Sequence[Passage]
     ) -> None:
-        vectors = await self._embedder.passages([passage.text for passage in passages])
+        vectors = await self._embedder.passages([passage.with_speaker for passage in passages])
         rows: list[VectorRow] = []
         for passage, vector in zip(passages, vectors, strict=True):
             episode = episodes[passage.episode]

@@ -43,4 +43,4 @@ async def dense_leg(
     [hits] = await vectors.search(
         asking.scope, collection, [asking.vector], limit, where, Consistency.SESSION
     )
-    return Leg(name, [(hit.id, hit.score) for hit in hits], from_zero=False)
+    return Leg(name, [(hit.id, hit.score) for hit in hits])

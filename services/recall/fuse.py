@@ -1,4 +1,4 @@
-"""Fuse: one score from what the legs found: a weighted sum of min-max normalised scores.
+"""Fuse: one score from what the legs found: a weighted sum of scores, each scaled by its leg's best.
 
 Scores of one leg compare only among themselves, so each is scaled to 0..1 first. Summing them beats
 equal-weight reciprocal rank fusion, which forgets by how much the first is better than the second.
@@ -25,14 +25,10 @@ SAME = 9
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """What one search found: ids with the search's own scores, best first.
-
-    `from_zero`: a score of 0 means nothing in common (BM25, walks); otherwise the worst hit is the zero.
-    """
+    """What one search found: ids with the search's own scores, best first. 0 means nothing in common."""
 
     name: str
     hits: Sequence[tuple[str, float]]
-    from_zero: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +56,20 @@ def fuse(legs: Sequence[Leg], visible: Container[str]) -> dict[str, Fused]:
     found: dict[str, list[Found]] = {}
     for leg in sorted(legs, key=lambda leg: leg.name):  # sums of floats depend on their order
         hits = [(id, score) for id, score in leg.hits if id in visible]
-        scaled = normalised([score for _, score in hits], leg.from_zero)
+        scaled = normalised([score for _, score in hits])
         for rank, ((id, score), share) in enumerate(zip(hits, scaled, strict=True), start=1):
             sums[id] = sums.get(id, 0.0) + share * WEIGHTS[leg.name] / total
             found.setdefault(id, []).append(Found(leg.name, rank, score))
     return {id: Fused(id, min(1.0, score), tuple(found[id])) for id, score in sums.items()}
 
 
-def normalised(scores: Sequence[float], from_zero: bool) -> list[float]:
-    """Scores scaled so that the best is 1; equal ones are all 1."""
-    if not scores:
-        return []
-    best = max(scores)
-    worst = min(0.0, *scores) if from_zero else min(scores)
-    if best <= worst:
-        return [1.0] * len(scores)
-    return [(score - worst) / (best - worst) for score in scores]
+def normalised(scores: Sequence[float]) -> list[float]:
+    """Scores scaled so that the best is 1 and nothing in common is 0.
+
+    Zero, not the worst hit, is the lower end: how far a list was cut off then sways nothing.
+    """
+    best = max(scores, default=0.0)
+    return [max(0.0, score) / best if best > 0 else 0.0 for score in scores]
 
 
 def ranked(

@@ -15,7 +15,7 @@ from services.recall.texts_index import TextsIndex
 from services.stores.memory.port import TextStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
-WIDTH = 100
+WIDTH = 200
 """Hits asked of each search at first."""
 WIDENINGS = 3
 """How often a search that the filters left too little of is asked again for four times as many."""

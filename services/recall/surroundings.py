@@ -69,7 +69,7 @@ class Surroundings:
     async def _like(
         self, scope: Scope, episode: Episode, passages: Sequence[Passage]
     ) -> tuple[list[str], list[StatementView]]:
-        texts = [passage.text for passage in passages if passage.text.strip()][:MAX_TURNS]
+        texts = [passage.with_speaker for passage in passages if passage.text.strip()][:MAX_TURNS]
         if not texts:
             return [], []
         vectors = await self._parts.embedder.passages(texts)

@@ -107,7 +107,7 @@ def is_searchable(passage: Passage) -> bool:
 
 def passage_terms(passage: Passage) -> list[str]:
     """The words of a passage; who spoke is one of them."""
-    return terms(f"{passage.speaker} {passage.text}")
+    return terms(passage.with_speaker)
 
 
 def _cut(aspects: Sequence[VoiceAspect]) -> list[tuple[VoiceAspect, list[str]]]:

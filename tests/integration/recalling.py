@@ -65,7 +65,7 @@ class Memory:
             for n, (speaker, line) in enumerate(lines)
         ]
         await self.world.memory.text.save(scope, [episode], passages, None)
-        vectors = await self.embedder.passages([passage.text for passage in passages])
+        vectors = await self.embedder.passages([passage.with_speaker for passage in passages])
         rows = [VectorRow(p.id, vector, valid_at=at) for p, vector in zip(passages, vectors, strict=True)]
         await self.world.vectors.upsert(scope, Collection.PASSAGES, rows)
         return episode

@@ -10,8 +10,8 @@ from services.recall.fuse import Fused, Leg, fuse, normalised, ranked
 HITS = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 10, allow_nan=False), max_size=8)
 
 
-def leg(name: str, hits: dict[str, float], from_zero: bool = True) -> Leg:
-    return Leg(name, sorted(hits.items(), key=lambda hit: (-hit[1], hit[0])), from_zero)
+def leg(name: str, hits: dict[str, float]) -> Leg:
+    return Leg(name, sorted(hits.items(), key=lambda hit: (-hit[1], hit[0])))
 
 
 def test_both_legs_beat_one() -> None:
@@ -34,9 +34,9 @@ def test_a_leg_that_found_nothing_still_counts() -> None:
 def test_what_is_hidden_sways_nothing(
     dense: dict[str, float], words: dict[str, float], visible: set[str]
 ) -> None:
-    legs = [leg("passages_dense", dense, from_zero=False), leg("passages_lexical", words)]
+    legs = [leg("passages_dense", dense), leg("passages_lexical", words)]
     shown = [
-        leg("passages_dense", {id: s for id, s in dense.items() if id in visible}, from_zero=False),
+        leg("passages_dense", {id: s for id, s in dense.items() if id in visible}),
         leg("passages_lexical", {id: s for id, s in words.items() if id in visible}),
     ]
     assert fuse(legs, visible) == fuse(shown, visible)
@@ -51,12 +51,13 @@ def test_the_order_of_legs_does_not_matter(
     assert fuse(legs, set("abcdefgh")) == fuse(mixed, set("abcdefgh"))
 
 
-@given(st.lists(st.floats(-1, 100, allow_nan=False), max_size=20), st.booleans())
-def test_normalised_scores_keep_their_order_within_0_and_1(scores: list[float], from_zero: bool) -> None:
-    scaled = normalised(scores, from_zero)
+@given(st.lists(st.floats(-1, 100, allow_nan=False), max_size=20))
+def test_normalised_scores_keep_their_order_within_0_and_1(scores: list[float]) -> None:
+    scaled = normalised(scores)
     assert all(0 <= score <= 1 for score in scaled)
     for one, other in zip(scores, scaled, strict=True):
         assert all(other >= scaled[at] for at, less in enumerate(scores) if less <= one)
+    assert not scores or max(scores) <= 0 or max(scaled) == 1
 
 
 def test_equal_scores_go_by_recency_then_sources_then_id() -> None:
