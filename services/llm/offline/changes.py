@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from services.domain.facts import FactKind, Mention
 from services.domain.graph import EntityType
 from services.llm.offline.clauses import Clause, Tense, Turn
-from services.llm.offline.drafts import TOLD, Context, Draft, Nature, framed, snake, typed
+from services.llm.offline.drafts import TOLD, Context, Draft, Nature, framed, known_predicate, snake, typed
 from services.llm.offline.lexicon import Frame, lexicon
 from services.llm.offline.phrases import Phrase, Reference
 from services.llm.offline.states import governed, keyed
-from services.llm.tasks import KnownFact
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -51,10 +50,15 @@ def draft_change(clause: Clause, context: Context) -> list[Draft]:
     )
     if not new:
         return []
+    versions = _versions(clause, context, old), _versions(clause, context, new)
+    if versions != (old, new):
+        agents = context.subjects(clause)
+        return (
+            _pair(clause, _Slot(context.speaking.topic or agents[0][1], "uses"), *versions) if agents else []
+        )
     slot = _slot(clause, context, old, new)
     if slot is None:
         return []
-    old, new = _versions(clause, context, old), _versions(clause, context, new)
     return _pair(clause, slot, old, new)
 
 
@@ -167,15 +171,6 @@ def _predicate(
     if clause.lemma in {"move", "relocate"} and _at_place(old, new):
         return "lives_in"
     return "works_on" if clause.lemma == "move" else default
-
-
-def known_predicate(known: Iterable[KnownFact], subject: str, target: str) -> str:
-    """The verb between two names in a known fact's sentence, as a predicate; "" if none tells of both."""
-    pattern = re.compile(rf"^{re.escape(subject)} ((?:[a-z]+ ){{1,3}}){re.escape(target)}\b", re.IGNORECASE)
-    for fact in known:
-        if match := pattern.match(fact.fact):
-            return snake(match.group(1))
-    return ""
 
 
 def _versions(

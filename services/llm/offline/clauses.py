@@ -168,7 +168,7 @@ def _is_asserted_root(root: "Token") -> bool:
         return root.pos_ not in {"VERB", "AUX"}
     if subjects_of(root):
         return True
-    return root.tag_ == "VBD" and root.i <= _first_word(root)
+    return root.tag_ in {"VBD", "VBN"} and root.i <= _first_word(root) and not _aux(root)
 
 
 def _first_word(token: "Token") -> int:
@@ -200,7 +200,7 @@ def _clause(verb: "Token") -> Clause | None:
         verb=verb,
         lemma=verb.lemma_.lower(),
         subjects=subjects,
-        objects=_spread(child for child in verb.children if child.dep_ in {"dobj", "obj"}),
+        objects=_objects(verb),
         links=tuple(_links(verb)),
         tense=tense,
         turn=_turn(verb),
@@ -218,8 +218,12 @@ def subjects_of(verb: "Token") -> tuple["Token", ...]:
     if found or verb.i == 0:
         return found
     first = verb.doc[0]  # a name that the parser took for an adverb: "Tom and Lea live in Vienna"
-    misread = first.head == verb and first.dep_ in {"npadvmod", "advmod", "dep"} and first.text[:1].isupper()
-    if misread and (first.tag_ in {"NNP", "NN"} or lexicon().is_technology(first.text)):
+    misread = (
+        first.head == verb
+        and first.dep_ in {"npadvmod", "advmod", "dep", "compound", "nmod", "amod"}
+        and first.text[:1].isupper()
+    )
+    if misread and (first.tag_ in {"NNP", "NN", "NNPS"} or lexicon().is_technology(first.text)):
         return _spread(iter([first]))
     return ()
 
@@ -238,6 +242,32 @@ def _subjects(verb: "Token") -> tuple[tuple["Token", ...], "Token"]:
         if at.dep_ == "relcl" or at.dep_ not in {"conj", "xcomp", "advcl"}:
             return (), at
         at = at.head
+
+
+def _objects(verb: "Token") -> tuple["Token", ...]:
+    """The objects, with a technology that was taken for a verb: "I use Python and Go"."""
+    misread = [
+        child
+        for child in verb.children
+        if child.dep_ in {"xcomp", "advmod"}
+        and child.text[:1].isupper()
+        and lexicon().is_technology(child.text)
+        if child.i > verb.i
+    ]
+    return _spread(
+        child
+        for child in verb.children
+        if child.dep_ in {"dobj", "obj"} or (is_misread_name(child) and child.nbor(-1).pos_ != "ADP")
+    ) + tuple(misread)
+
+
+def is_name_shaped(token: "Token") -> bool:
+    return token.text[:1].isupper() and token.tag_ in {"NNP", "NNPS", "NN"}
+
+
+def is_misread_name(token: "Token") -> bool:
+    """A name in odd capitals that was taken for a mark: RabbitMQ, gRPC."""
+    return token.dep_ == "punct" and token.text.isalnum() and token.i > 0
 
 
 def _spread(heads: Iterator["Token"]) -> tuple["Token", ...]:
@@ -261,7 +291,11 @@ def _spread(heads: Iterator["Token"]) -> tuple["Token", ...]:
 def _links(verb: "Token") -> Iterator[tuple[str, tuple["Token", ...]]]:
     particles = [child.lower_ for child in verb.children if child.dep_ == "prt"]
     for child in verb.children:
+        if child.lower_ == "married" and child.dep_ == "acomp":  # "got married to Luca"
+            yield from _governed(child, "")
         if child.dep_ in _TRANSPARENT or (child.dep_ in {"acomp", "oprd", "amod"} and child.lower_ == "rid"):
+            yield from _governed(child, "")
+        if child.dep_ == "conj" and child.pos_ == "ADP":
             yield from _governed(child, "")
         if child.dep_ in {"prep", "agent"}:
             for particle in particles:
@@ -273,9 +307,20 @@ def _links(verb: "Token") -> Iterator[tuple[str, tuple["Token", ...]]]:
 def _governed(word: "Token", before: str) -> Iterator[tuple[str, tuple["Token", ...]]]:
     name = before + word.lower_
     objects = _spread(child for child in word.children if child.dep_ == "pobj")
+    if (
+        not objects
+        and word.i + 1 < len(word.doc)
+        and word.nbor().dep_ == "npadvmod"
+        and is_name_shaped(word.nbor())
+    ):
+        objects = (word.nbor(),)  # "moved off Alpha"
+    if not objects and word.i + 1 < len(word.doc) and is_misread_name(word.nbor()):
+        objects = (word.nbor(),)
     if objects:
         yield name, objects
     for child in word.children:
+        if child.dep_ == "conj" and child.pos_ == "ADP":  # "off Alpha and onto Beta"
+            yield from _governed(child, before)
         if child.dep_ in {"prep", "pcomp"} and child.pos_ in {"ADP", "SCONJ"}:
             yield from _governed(child, "" if objects else name + " ")
     if word.dep_ == "advmod":  # "moved away from", "moved back to": the preposition stands at the verb
@@ -300,7 +345,7 @@ def _tense(verb: "Token") -> Tense | None:
         return Tense.PAST if "had" in lowers else Tense.PERFECT
     for helper in helpers:
         if helper.dep_ == "auxpass" or helper.lemma_ == "be":
-            past = helper.lower_ in {"was", "were"}
+            past = helper.tag_ == "VBD"
             if verb.tag_ == "VBG":
                 return Tense.PAST if past else Tense.PROGRESSIVE
             return Tense.PAST if past else Tense.PRESENT
@@ -312,7 +357,8 @@ def _tense(verb: "Token") -> Tense | None:
         return Tense.PAST
     if verb.dep_ == "conj" and verb.tag_ in {"VB", "VBN", "VBG"}:
         return _tense(verb.head)
-    return Tense.PAST if verb.tag_ == "VBN" and subjects_of(verb) else None
+    first = verb.dep_ == "ROOT" and verb.i <= _first_word(verb)  # "Moved to Porto."
+    return Tense.PAST if verb.tag_ == "VBN" and (first or subjects_of(verb)) else None
 
 
 def _turn(verb: "Token") -> Turn:

@@ -1,11 +1,25 @@
 """What "to be" says: roles, kinds, names, adjectives, places."""
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from services.domain.dates import TimeExpression
 from services.domain.facts import FactKind, Mention
 from services.domain.graph import EntityType, Literal, LiteralKind
-from services.llm.offline.clauses import Clause, Tense
-from services.llm.offline.drafts import LIKELY, TOLD, Context, Draft, framed, snake, typed
+from services.domain.instants import Precision, moment
+from services.llm.offline.clauses import Clause, Tense, is_misread_name
+from services.llm.offline.drafts import (
+    LIKELY,
+    TOLD,
+    Context,
+    Draft,
+    Nature,
+    framed,
+    known_predicate,
+    snake,
+    typed,
+)
 from services.llm.offline.lexicon import Frame, lexicon
 from services.llm.offline.phrases import Phrase, Reference, is_proper
 
@@ -20,7 +34,10 @@ def draft_copula(clause: Clause, context: Context) -> list[Draft]:
     """Drafts of a clause whose verb is "be", and of "is called"."""
     if clause.lemma in {"call", "name"} and clause.passive:
         return _called(clause, context)
-    if clause.lemma != "be" or (clause.tense not in _LASTING and not context.is_dated(clause)):
+    became = clause.lemma == "become" and clause.tense in {Tense.PAST, Tense.PERFECT}
+    if not became and (
+        clause.lemma != "be" or (clause.tense not in _LASTING and not context.is_dated(clause))
+    ):
         return []
     drafts: list[Draft] = []
     for subject, who in context.subjects(clause):
@@ -28,15 +45,25 @@ def draft_copula(clause: Clause, context: Context) -> list[Draft]:
         for value in values:
             if value.dep_ == "acomp" or (value.dep_ == "conj" and value.pos_ == "ADJ"):
                 drafts += _adjective(clause, context, subject, who, value)
-            else:
-                drafts += _attribute(clause, context, subject, who, context.phrases([value]))
+            elif value.i in context.times:
+                drafts += _date(clause, context, subject, context.times[value.i])
+            elif phrases := context.phrases([value]):
+                drafts += _attribute(clause, context, subject, who, phrases)
         drafts += [] if values else _place(clause, context, subject, who)
-    return [_denied(draft) for draft in drafts] if clause.negated else drafts
+    if became:
+        return [replace(draft, nature=Nature.BEGINNING) for draft in drafts if not clause.negated]
+    if clause.no_longer:
+        return [replace(draft, kind=FactKind.END) for draft in drafts]
+    return [replace(draft, kind=FactKind.DENIAL) for draft in drafts] if clause.negated else drafts
 
 
 def _values(clause: Clause) -> list["Token"]:
     """What the subject is said to be, with what is joined to it: "vegan and allergic to nuts"."""
-    found = [token for token in clause.verb.children if token.dep_ in {"attr", "acomp"}]
+    found = [
+        token
+        for token in clause.verb.children
+        if token.dep_ in {"attr", "acomp"} or (is_misread_name(token) and token.i > clause.verb.i)
+    ]
     for token in found[:1]:
         found += [
             child
@@ -44,19 +71,6 @@ def _values(clause: Clause) -> list["Token"]:
             if child.dep_ == "conj" and child.pos_ in {"ADJ", "NOUN", "PROPN"}
         ]
     return found
-
-
-def _denied(draft: Draft) -> Draft:
-    return Draft(
-        FactKind.DENIAL,
-        draft.subject,
-        draft.predicate,
-        draft.object,
-        draft.clause,
-        draft.nature,
-        draft.confidence,
-        draft.nominal,
-    )
 
 
 def draft_role(
@@ -67,7 +81,8 @@ def draft_role(
     if last in words["vague"]:
         return []
     if isinstance(target, Mention) and last in words["family"] | words["people"]:
-        owner, target = typed(owner, EntityType.PERSON), typed(target, EntityType.PERSON)
+        target = typed(target, EntityType.PERSON)
+        owner = typed(owner, EntityType.PERSON) if last in words["family"] else owner
     if last in words["pets"] and isinstance(target, Mention):
         return [
             Draft(FactKind.CLAIM, owner, "has_pet", target, clause, confidence=confidence),
@@ -83,11 +98,25 @@ def draft_role(
     return [Draft(FactKind.CLAIM, owner, snake(role), target, clause, confidence=confidence, nominal=True)]
 
 
+_WITH_YEAR = re.compile(r"\b(?:19|20|21)\d\d\b")
+
+
+def _date(clause: Clause, context: Context, subject: Phrase, time: TimeExpression) -> list[Draft]:
+    """Reads "the deadline is 3 March 2026"; a day without a year ("my birthday is May 7") stays text."""
+    owner = context.speaking.who(subject.owner) if subject.owner is not None else None
+    if owner is None:
+        return []
+    exact = time.precision is Precision.DAY and time.start is not None and _WITH_YEAR.search(time.text)
+    if exact and time.start is not None:
+        value = Literal(LiteralKind.TIME, f"{moment(time.start):%Y-%m-%d}")
+    else:
+        value = Literal(LiteralKind.STRING, time.text)
+    return [replace(draft, timeless=True) for draft in draft_role(clause, owner, subject.role, value, TOLD)]
+
+
 def _attribute(
     clause: Clause, context: Context, subject: Phrase, who: Mention, attributes: list[Phrase]
 ) -> list[Draft]:
-    if not attributes:
-        return []
     value = attributes[0]
     articles = {child.lower_ for child in value.head.children if child.dep_ == "det"}
     if value.owner is not None and subject.owner is None and subject.reference is not Reference.COMMON:
@@ -108,6 +137,8 @@ def _attribute(
         if value.head.like_num and value.head.pos_ == "NUM":
             number = Literal(LiteralKind.NUMBER, value.name)
             return draft_role(clause, owner, subject.role, number, TOLD)
+        if value.head.like_email or value.head.like_url:
+            return draft_role(clause, owner, subject.role, Literal(LiteralKind.STRING, value.head.text), TOLD)
         if value.reference is Reference.NAME and subject.role.lower() == "name":
             return _named(clause, context, subject.owner, value)
         if value.reference is Reference.NAME:
@@ -278,7 +309,10 @@ def _place(clause: Clause, context: Context, subject: Phrase, who: Mention) -> l
                     )
             elif word == "on" and target.type is EntityType.TECHNOLOGY:
                 drafts.append(framed(Frame("runs_on"), who, target, clause, confidence=LIKELY))
-            elif word == "on" and target.type is EntityType.PROJECT:
+            elif word == "on" and (
+                target.type is EntityType.PROJECT
+                or known_predicate(context.known, who.name, target.name) == "works_on"
+            ):
                 drafts.append(framed(Frame("works_on", EntityType.PERSON), who, target, clause))
     return drafts
 

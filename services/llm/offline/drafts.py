@@ -1,10 +1,12 @@
 """Drafts: triples as a clause gives them, before their times and quotes are added."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from services.domain.dates import TimeExpression
 from services.domain.facts import FactKind, Mention
 from services.domain.graph import EntityType, Literal
 from services.llm.offline.clauses import Clause
@@ -40,16 +42,22 @@ class Draft:
     nature: Nature = Nature.STATE
     confidence: float = TOLD
     nominal: bool = False
+    timeless: bool = False
+    """Told in passing; the clause's time is not its own: "my daughter Emma was born in 2019"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the rules may know beside the clause itself. `dated`: the verbs that have a time."""
+    """What the rules may know beside the clause itself.
+
+    `dated`: the verbs that have a time. `times`: the times that tokens tell.
+    """
 
     speaking: Speaking
     marks: Marks
     dated: frozenset[int]
     known: Sequence[KnownFact] = ()
+    times: Mapping[int, TimeExpression] = field(default_factory=dict)
 
     def phrases(self, heads: Sequence["Token"]) -> list[Phrase]:
         found = (phrase(head, self.marks) for head in heads)
@@ -97,6 +105,8 @@ def framed(
 ) -> Draft:  # fmt: skip
     """A draft whose ends have the types of the frame."""
     made = typed(target, frame.object) if isinstance(target, Mention) else target
+    if isinstance(made, Mention) and frame.object is EntityType.CONCEPT:
+        made = Mention(made.name, EntityType.CONCEPT)  # "promoted to manager": the post, not a person
     return Draft(kind, typed(subject, frame.subject), frame.predicate, made, clause, nature, confidence)
 
 
@@ -104,6 +114,17 @@ def snake(words: str) -> str:
     """A role or verb as a predicate: `Primary database` is `primary_database`."""
     kept = "".join(letter if letter.isalnum() else " " for letter in words.lower())
     return "_".join(kept.split())
+
+
+def known_predicate(known: Iterable[KnownFact], subject: str, target: str) -> str:
+    """The verb between two names in a known fact's sentence, as a predicate; "" if none tells of both."""
+    pattern = re.compile(
+        rf"^{re.escape(subject)} ((?:[a-z]+ ){{1,3}}?)(?:project )?{re.escape(target)}\b", re.IGNORECASE
+    )
+    for fact in known:
+        if match := pattern.match(fact.fact):
+            return snake(match.group(1))
+    return ""
 
 
 _BE_BEFORE = frozenset(

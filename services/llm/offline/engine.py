@@ -17,7 +17,7 @@ from services.llm.offline.sentences import Sentence, Talk, split
 from services.llm.offline.speaking import speaker_of
 from services.llm.offline.verdicts import judge_statements, judge_voice
 from services.llm.offline.voice import voice_facts
-from services.llm.offline.world import Parsed, confirmations, world_facts
+from services.llm.offline.world import Parsed, confirmations, prepared, world_facts
 from services.llm.port import Answer, Receipt
 
 RULES_VERSION = "offline-en-1"
@@ -49,7 +49,7 @@ class OfflineEngine:
     async def extract_world(self, scope: Scope, task: tasks.Extract) -> Answer[tasks.WorldFacts]:
         began = time.perf_counter()
         chunk = [(turn, split(turn.text)) for turn in task.turns]
-        docs = iter(await self._parser.parse([item.text for _, items in chunk for item in items]))
+        docs = iter(await self._parser.parse([prepared(item.text) for _, items in chunk for item in items]))
         parsed = [Parsed(turn, [(item, next(docs)) for item in items]) for turn, items in chunk]
         return self._answer("extract_world", began, tasks.WorldFacts(world_facts(parsed, task.setting)))
 
@@ -119,10 +119,12 @@ def _nothing(said: Said) -> NothingReason | None:
     )
     if stated:
         return None
-    if talks and all(talk is Talk.RECALLED for talk in talks):
-        return NothingReason.RECALLED_TEXT
-    if all(talk is Talk.SMALL for talk in talks):
-        return NothingReason.SMALL_TALK
+    for talk, reason in (
+        (Talk.RECALLED, NothingReason.RECALLED_TEXT),
+        (Talk.SMALL, NothingReason.SMALL_TALK),
+    ):
+        if talks and all(found is talk for found in talks):
+            return reason
     return NothingReason.NO_DURABLE_FACT
 
 

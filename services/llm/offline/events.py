@@ -40,7 +40,7 @@ def draft_having(clause: Clause, context: Context) -> list[Draft]:
                 )
                 if name:
                     kind = Mention(kin, EntityType.CONCEPT)
-                    drafts.append(Draft(FactKind.CLAIM, pet, "is_a", kind, clause))
+                    drafts.append(Draft(FactKind.CLAIM, pet, "is_a", kind, clause, timeless=True))
             elif kin in words["family"] and name:
                 relative = Mention(name, EntityType.PERSON)
                 drafts.append(Draft(FactKind.CLAIM, who, kin, relative, clause, nominal=True))

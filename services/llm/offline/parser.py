@@ -21,7 +21,8 @@ _BATCH = 64
 class Parser:
     """Parses sentences. Thread-safe; one parse runs at a time, in a thread of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, cached_sentences: int = _CACHED_SENTENCES) -> None:
+        self._cached_sentences = cached_sentences
         self._language: Language | None = None
         self._lock = threading.Lock()
         self._parsed: OrderedDict[str, Doc] = OrderedDict()
@@ -50,7 +51,7 @@ class Parser:
         for text, doc in docs.items():
             self._parsed[text] = doc
             self._parsed.move_to_end(text)
-        while len(self._parsed) > _CACHED_SENTENCES:
+        while len(self._parsed) > self._cached_sentences:
             self._parsed.popitem(last=False)
 
 

@@ -78,7 +78,7 @@ _KIND_TYPES = {
 
 def phrase(head: "Token", marks: Marks = PLAIN) -> Phrase | None:
     """The phrase around a head; None if it is a time or no noun."""
-    if head.i in marks.skip:
+    if head.i in marks.skip or _is_version_of_name(head, marks):
         return None
     if head.pos_ == "PRON" or head.lower_ in _PRONOUNS:
         return Phrase(head, head.text, _PRONOUNS.get(head.lower_, Reference.NOTHING))
@@ -90,12 +90,8 @@ def phrase(head: "Token", marks: Marks = PLAIN) -> Phrase | None:
     tokens = whole or _kept(head, marks)
     kind, tokens = _without_kind(tokens, marks)
     name = _joined(tokens)
-    if (
-        not name
-        or name.startswith("-")
-        or name.lower() in lexicon().words["vague"]
-        or head.lower_ in lexicon().words["vague"]
-    ):
+    vague = bool({name.lower(), head.lower_} & lexicon().words["vague"]) and not lexicon().is_technology(name)
+    if not name or name.startswith("-") or vague:
         return Phrase(head, name, Reference.NOTHING)
     made = Phrase(
         head, name, _reference(head, tokens, marks), _type(head, name, kind), head.tag_ in {"NNS", "NNPS"}
@@ -110,6 +106,8 @@ def phrase(head: "Token", marks: Marks = PLAIN) -> Phrase | None:
 def is_proper(token: "Token", marks: Marks = PLAIN) -> bool:
     """True for what is written as a name: capitals or digits inside, wherever the tagger puts it."""
     text = token.text
+    if token.lower_ in lexicon().words["people"]:  # "the CEO"
+        return False
     if text[:1].isupper() and token.lower_ in marks.names:
         return True
     if token.tag_ in {"NNP", "NNPS"}:
@@ -127,11 +125,9 @@ def is_proper(token: "Token", marks: Marks = PLAIN) -> bool:
 
 
 def _is_bare(token: "Token") -> bool:
-    """A first word without an article, of which one says what is said of services: "Study runs on Linux"."""
+    """A first word without an article before a verb that names do: "Study runs on Linux"."""
     alone = token.tag_ == "NN" and not token.lower_.endswith("ing") and not list(token.children)
-    return (
-        alone and token.dep_ in {"nsubj", "nsubjpass"} and token.head.lemma_ in lexicon().words["of_things"]
-    )
+    return alone and token.dep_ in {"nsubj", "nsubjpass"} and token.head.lemma_ in lexicon().words["of_names"]
 
 
 def _reference(head: "Token", tokens: list["Token"], marks: Marks) -> Reference:
@@ -146,6 +142,14 @@ def _kept(head: "Token", marks: Marks) -> list["Token"]:
     kept = [token for child in head.lefts for token in _before(head, child, marks)]
     kept.append(head)
     following = head.i + 1
+    beside = head.nbor() if following < len(head.doc) else head
+    if (
+        beside.head == head.head
+        and beside.dep_ == head.dep_
+        and _is_version(beside)
+        and is_proper(head, marks)
+    ):
+        kept.append(beside)  # "PostgreSQL 16", of which the parser makes two objects
     colon = any(child.text == ":" and child.i == following for child in head.children)
     for child in head.rights:
         if child.i in marks.skip:
@@ -201,6 +205,12 @@ def _is_version(token: "Token") -> bool:
     )
 
 
+def _is_version_of_name(token: "Token", marks: Marks) -> bool:
+    before = token.nbor(-1) if token.i > 0 else token
+    alike = before.head == token.head and before.dep_ == token.dep_
+    return alike and before != token and _is_version(token) and is_proper(before, marks)
+
+
 def _without_kind(tokens: list["Token"], marks: Marks) -> tuple[str, list["Token"]]:
     """Takes the noun off that only tells the kind: "project Alpha", "the Orion team"."""
     if len(tokens) < 2:
@@ -244,10 +254,10 @@ def _owner(head: "Token", marks: Marks) -> Phrase | None:
     """Whose the thing is: "Ana's ...", "my ...", "the ... of Atlas"."""
     for child in head.children:
         if child.dep_ == "poss":
-            return phrase(child, marks)
-    if is_proper(head, marks) or not any(
-        child.lower_ == "the" for child in head.children if child.dep_ == "det"
-    ):
+            return _subject_before(child, marks) or phrase(child, marks)
+    articles = {child.lower_ for child in head.children if child.dep_ == "det"}
+    post = not articles and head.lower_ in lexicon().words["people"]  # "became CTO of Initech"
+    if is_proper(head, marks) or not ("the" in articles or post):
         return None
     for child in head.children:
         if child.dep_ == "prep" and child.lower_ in {"of", "for"}:
@@ -255,6 +265,17 @@ def _owner(head: "Token", marks: Marks) -> Phrase | None:
             owner = phrase(inner, marks) if inner is not None else None
             if owner is not None and owner.reference in {Reference.NAME, Reference.WE, Reference.I}:
                 return owner
+    return None
+
+
+def _subject_before(pronoun: "Token", marks: Marks) -> Phrase | None:
+    """Atlas of "Atlas moved its database": the named subject of the clause that a possessive stands in."""
+    if pronoun.lower_ not in {"its", "his", "her", "their"}:
+        return None
+    for above in pronoun.ancestors:
+        for child in above.children:
+            if child.dep_ in {"nsubj", "nsubjpass"} and child.i < pronoun.i and pronoun not in child.subtree:
+                return phrase(child, marks) if is_proper(child, marks) else None
     return None
 
 

@@ -31,7 +31,7 @@ class Sentence:
     talk: Talk
 
 
-_BREAK = re.compile(r"[.!?…]+[\"')\]]*(?=\s|$)|\n+|(?<=[\w)])\s+[-–—]+\s+(?=\w)")
+_BREAK = re.compile(r";(?=\s)|[.!?…]+[\"')\]]*(?=\s|$)|\n+|(?<=[\w)])\s+[-–—]+\s+(?=\w)")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|approx|No|Inc|Ltd|Co|Corp|Jan|Feb|Mar|Apr|Jun|Jul|Aug|"
     r"Sept?|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K)|\b[A-Z]|^\s*\d{1,2})\.$"

@@ -37,6 +37,7 @@ class Speaking:
     document: bool = False
     assistant: bool = False
     names: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
     topic: Mention | None = None
     recent: list[list[Mention]] = field(default_factory=list)
     relatives: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -75,7 +76,8 @@ class Speaking:
 
     def _named(self, phrase: Phrase) -> Mention | None:
         if phrase.owner is None:
-            return Mention(phrase.name, phrase.type) if len(phrase.name) <= _MAX_NAME else None
+            kind = EntityType.PROJECT if phrase.name in self.projects else phrase.type
+            return Mention(phrase.name, kind) if len(phrase.name) <= _MAX_NAME else None
         owner = self.who(phrase.owner)
         if owner is None:
             return None

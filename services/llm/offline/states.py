@@ -27,8 +27,9 @@ _ONGOING = frozenset(
 )  # fmt: skip
 """States that "is doing" tells as well as "does"."""
 _NAMED_ONLY = frozenset(
-    {"knows", "reads", "supports", "needs", "requires", "contains", "stores", "implements", "provides", "serves",
-     "follows", "costs", "weighs", "drives", "studies", "works_with", "related_to", "works_in", "depends_on"}
+    {"knows", "reads", "supports", "needs", "requires", "contains", "stores", "implements", "provides",
+     "serves", "follows", "costs", "weighs", "drives", "studies", "works_with", "related_to", "works_in",
+     "depends_on"}
 )  # fmt: skip
 """Verbs of chat ("I need a break"): outside documents their object must have a name."""
 
@@ -43,7 +44,7 @@ def keyed(clause: Clause) -> Iterator[tuple[str, tuple["Token", ...]]]:
 
 def draft_state(clause: Clause, context: Context) -> list[Draft]:
     """What a clause with a full verb tells to begin or to hold."""
-    for draft_some in (_beginning, _state):
+    for draft_some in (_job_taken, _beginning, _state):
         if drafts := draft_some(clause, context):
             return drafts
     return []
@@ -71,6 +72,13 @@ def _state(clause: Clause, context: Context) -> list[Draft]:
         subjects = context.subjects(clause)
         if clause.passive and key.endswith(" by"):
             continue
+        if (
+            clause.objects
+            and not clause.passive
+            and key != clause.lemma
+            and frame.predicate.split("_")[0].endswith("ed")
+        ):
+            continue  # "Quill stores files in S3" does not say that Quill is stored there
         drafts = [
             draft
             for subject, who in subjects
@@ -78,9 +86,28 @@ def _state(clause: Clause, context: Context) -> list[Draft]:
             if _worth(clause, frame, item, context) and _may(subject, frame, context)
             for draft in told(framed(frame, _topical(who, clause, frame, context), target, clause), context)
         ]
+        drafts += _instead(clause, context, drafts)
         if drafts and frame.predicate not in found:  # "works as a nurse at St. Mary's" tells two things
             found[frame.predicate] = drafts
     return [draft for drafts in found.values() for draft in drafts] or _tasted(clause, context)
+
+
+def _instead(clause: Clause, context: Context, drafts: list[Draft]) -> list[Draft]:
+    """What is over in "uses PostgreSQL instead of MySQL"."""
+    tokens = [
+        child
+        for token in clause.verb.subtree
+        if token.lower_ == "of" and token.i > 0 and token.nbor(-1).lower_ == "instead"
+        for child in token.children
+        if child.dep_ == "pobj"
+    ]
+    named = [
+        target
+        for item, target in targets_of(clause, context, tuple(tokens))
+        if item.reference is Reference.NAME
+    ]
+    claims = [draft for draft in drafts[:1] if draft.kind is FactKind.CLAIM and not clause.negated]
+    return [replace(draft, kind=FactKind.END, object=target) for draft in claims for target in named]
 
 
 def governed(noun: "Token", *words: str) -> Iterator["Token"]:
@@ -227,6 +254,28 @@ def _doing(verb: "Token") -> str:
     return span.text.strip()
 
 
+_JOB_TAKEN = frozenset({"get", "land", "accept", "take", "start", "find"})
+
+
+def _job_taken(clause: Clause, context: Context) -> list[Draft]:
+    """Reads "got a new job at Stripe"."""
+    if clause.lemma not in _JOB_TAKEN or clause.tense not in {Tense.PAST, Tense.PERFECT} or clause.negated:
+        return []
+    tokens = tuple(
+        token
+        for noun in clause.objects
+        if noun.lower_ in {"job", "role", "position", "internship"}
+        for token in (*governed(noun, "at", "with"), *clause.link("at", "with"))
+    )
+    frame = lexicon().states["work at"]
+    return [
+        framed(frame, who, target, clause, nature=Nature.BEGINNING)
+        for _, who in context.subjects(clause)
+        for item, target in targets_of(clause, context, tokens)
+        if item.reference is Reference.NAME
+    ]
+
+
 def _beginning(clause: Clause, context: Context) -> list[Draft]:
     if clause.tense is Tense.FUTURE and not context.is_dated(clause) and not clause.negated:
         return []
@@ -273,6 +322,8 @@ def _fitted(clause: Clause, frame: Frame, item: Phrase) -> Frame | None:
                 return Frame("uses", EntityType.UNKNOWN, EntityType.TECHNOLOGY)
             return None
         case "buy" | "purchase" | "get" | "acquire":
+            if frame.predicate == "married_to":
+                return frame
             proper = item.reference is Reference.NAME and item.head.ent_type_ not in {"DATE", "TIME", "MONEY"}
             return frame if proper and clause.lemma != "get" else None
         case "marry" | "found" | "co-found":
@@ -306,13 +357,20 @@ def draft_general(clause: Clause, context: Context) -> list[Draft]:
             if clause.passive and not preposition:
                 continue
             verb = clause.verb.lower_ if clause.passive else third_person(clause.lemma)
+            what = _object_words(clause, context) if preposition else ""
             for item, target in targets_of(clause, context, tokens):
                 if item.reference is Reference.NAME or (context.speaking.document and item.owner is None):
-                    frame = Frame(snake(f"{verb} {preposition}"))
+                    frame = Frame(snake(f"{verb} {what} {preposition}"))
                     drafts += told(framed(frame, who, target, clause, confidence=LIKELY), context)
             if drafts and not preposition:
                 break
     return drafts[:2]
+
+
+def _object_words(clause: Clause, context: Context) -> str:
+    """The files of "stores files in S3", which belong to the verb."""
+    plain = [item for item in context.phrases(clause.objects) if item.reference is Reference.COMMON]
+    return plain[0].name if plain and not clause.passive else ""
 
 
 def _is_third(subject: Phrase, context: Context) -> bool:

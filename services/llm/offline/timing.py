@@ -28,8 +28,12 @@ class Times:
     """The times of one sentence by the position of the verb they belong to, and the tokens that tell them."""
 
     of_verb: dict[int, list[TimeExpression]]
-    tokens: frozenset[int]
+    of_token: dict[int, TimeExpression]
     said_at: Instant
+
+    @property
+    def tokens(self) -> frozenset[int]:
+        return frozenset(self.of_token)
 
     def dated(self, clauses: Sequence[Clause]) -> frozenset[int]:
         """The verbs that have a time; a mere duration in the past ("worked there for years") is none."""
@@ -56,14 +60,14 @@ def times_of(doc: "Doc", clauses: Sequence[Clause], said_at: Instant, time_zone:
     """Finds the sentence's times; a sentence of plans looks ahead."""
     ahead = bool(clauses) and all(clause.tense in {Tense.FUTURE, Tense.PROGRESSIVE} for clause in clauses)
     found = find(doc.text, said_at, time_zone, Prefer.FUTURE if ahead else Prefer.PAST)
-    tokens: set[int] = set()
+    of_token: dict[int, TimeExpression] = {}
     of_verb: dict[int, list[TimeExpression]] = {}
     verbs = {clause.verb.i: clause for clause in clauses}
     for time in found:
         span = doc.char_span(time.begin, time.finish, alignment_mode="expand")
         if span is None:
             continue
-        tokens |= {token.i for token in span}
+        of_token |= dict.fromkeys((token.i for token in span), time)
         at = span.root
         while at.i not in verbs and at.head.i != at.i:
             at = at.head
@@ -73,7 +77,7 @@ def times_of(doc: "Doc", clauses: Sequence[Clause], said_at: Instant, time_zone:
             of_verb.setdefault(next(iter(verbs)), []).append(time)
     if len(found) == 1:
         _share(of_verb, verbs)
-    return Times(of_verb, frozenset(tokens), said_at)
+    return Times(of_verb, of_token, said_at)
 
 
 def _share(of_verb: dict[int, list[TimeExpression]], verbs: dict[int, Clause]) -> None:
@@ -89,7 +93,7 @@ def _share(of_verb: dict[int, list[TimeExpression]], verbs: dict[int, Clause]) -
 
 def when(draft: Draft, times: Times) -> When:
     """The times of a draft, read from those of its clause."""
-    own = times.of_verb.get(draft.clause.verb.i, [])
+    own = [] if draft.timeless else times.of_verb.get(draft.clause.verb.i, [])
     time = own[0] if own else None
     match draft.kind:
         case FactKind.END:

@@ -1,7 +1,8 @@
 """World facts of a chunk: who may speak, sentence by sentence, from clause to dated fact."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from services.llm.offline.clauses import Clause, clauses
 from services.llm.offline.copula import draft_copula, draft_role
 from services.llm.offline.drafts import TOLD, Context, Draft, sentence
 from services.llm.offline.events import draft_dated, draft_event, draft_having, draft_occasion
+from services.llm.offline.lexicon import lexicon
 from services.llm.offline.phrases import Marks, Phrase, Reference, phrase
 from services.llm.offline.sentences import Sentence, Talk, affirms, is_inverted, is_small_word
 from services.llm.offline.speaking import Speaking, topics
@@ -43,7 +45,8 @@ def confirmations(turns: Sequence[Turn]) -> dict[int, int]:
 
 def world_facts(chunk: Sequence[Parsed], setting: Setting) -> list[WorldFact]:
     """The facts of a chunk, in the order of its text."""
-    speaking = Speaking(setting.user, names=_capitals(chunk, setting))
+    projects = {name for parsed in chunk for name in _PROJECT.findall(parsed.turn.text)}
+    speaking = Speaking(setting.user, names=_capitals(chunk, setting), projects=frozenset(projects))
     confirmed = confirmations([parsed.turn for parsed in chunk])
     facts: list[WorldFact] = []
     for parsed in chunk:
@@ -76,11 +79,24 @@ def _capitals(chunk: Sequence[Parsed], setting: Setting) -> frozenset[str]:
     return frozenset(inside) | frozenset(known)
 
 
+_ASKING = frozenset({"should", "does", "do", "did", "will", "can", "could", "is", "must", "shall", "would"})
+_PROJECT = re.compile(r"\b[Pp]roject ([A-Z][\w-]*[a-z][\w-]*)")
+
+
+def prepared(text: str) -> str:
+    """A sentence as it is parsed: "from project Alpha" reads better without its kind."""
+    return _BARE_PROJECT.sub(r"\1 ", text)
+
+
+_BARE_PROJECT = re.compile(r"\b(on|from|to|off|onto|for|joined|left) [Pp]roject (?=[A-Z][\w-]*[a-z])")
+
+
 def _names(doc: "Doc", speaking: Speaking) -> list[Mention]:
     """The named subjects and owners of a question: what the answer is about."""
     found: list[Mention] = []
     for token in doc:
-        if token.dep_ in {"nsubj", "nsubjpass", "poss"} and token.tag_ not in {"WP", "WDT", "WP$"}:
+        asked = token.i > 0 and token.nbor(-1).lower_ in _ASKING and token.tag_ in {"NNP", "NN"}
+        if asked or (token.dep_ in {"nsubj", "nsubjpass", "poss"} and token.tag_ not in {"WP", "WDT", "WP$"}):
             item = phrase(token, Marks(names=speaking.names))
             if item is not None and item.reference is Reference.NAME and item.owner is None:
                 mention = speaking.who(item)
@@ -94,7 +110,9 @@ def _of_sentence(
     said_at = turn.said_at if turn.said_at is not None else setting.reference_time
     told = clauses(doc)
     times = times_of(doc, told, said_at, setting.time_zone)
-    context = Context(speaking, Marks(times.tokens, speaking.names), times.dated(told), setting.known_facts)
+    context = Context(
+        speaking, Marks(times.tokens, speaking.names), times.dated(told), setting.known_facts, times.of_token
+    )
     drafts: list[Draft] = []
     for clause in told:
         drafts += _relations(clause, context)
@@ -133,7 +151,8 @@ def _relations(clause: Clause, context: Context) -> Iterator[Draft]:
         owner, named = context.speaking.who(relation.owner), context.speaking.who(item)
         if owner is not None and named is not None:
             context.speaking.relatives[owner.name, relation.role] = named.name
-            yield from draft_role(clause, owner, relation.role, named, TOLD)
+            for draft in draft_role(clause, owner, relation.role, named, TOLD):
+                yield replace(draft, timeless=True)
 
 
 _MAX_WORDS = 8
@@ -151,7 +170,7 @@ def _is_name(name: str) -> bool:
     words = name.split()
     if not words or len(words) > _MAX_WORDS or not any(letter.isalnum() for letter in name):
         return False
-    return not all(is_small_word(word) for word in words)
+    return lexicon().is_technology(name) or not all(is_small_word(word) for word in words)
 
 
 def _mentions(drafts: Iterable[Draft], told: Iterable[Clause], context: Context) -> list[Mention]:
