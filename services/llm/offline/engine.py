@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TypeVar
 
-from services.domain.facts import NothingReason, Turn
+from services.domain.facts import NothingReason, Turn, WorldFact
 from services.domain.memory import Role
 from services.domain.scope import Scope
 from services.llm import tasks
@@ -48,10 +48,14 @@ class OfflineEngine:
 
     async def extract_world(self, scope: Scope, task: tasks.Extract) -> Answer[tasks.WorldFacts]:
         began = time.perf_counter()
+        facts = await self._parser.run(lambda: self._world(task))
+        return self._answer("extract_world", began, tasks.WorldFacts(facts))
+
+    def _world(self, task: tasks.Extract) -> Sequence[WorldFact]:
         chunk = [(turn, split(turn.text)) for turn in task.turns]
-        docs = iter(await self._parser.parse([prepared(item.text) for _, items in chunk for item in items]))
+        docs = iter(self._parser.parse_now([prepared(item.text) for _, items in chunk for item in items]))
         parsed = [Parsed(turn, [(item, next(docs)) for item in items]) for turn, items in chunk]
-        return self._answer("extract_world", began, tasks.WorldFacts(world_facts(parsed, task.setting)))
+        return world_facts(parsed, task.setting)
 
     async def extract_voice(self, scope: Scope, task: tasks.Extract) -> Answer[tasks.VoiceFacts]:
         began = time.perf_counter()

@@ -6,12 +6,15 @@ A parse follows from the text alone: the cache holds no scope, is bounded, and i
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
+
+T = TypeVar("T")
 
 _CACHED_SENTENCES = 2_000
 """About one long document with its three tasks (normalise, world, voice) reading the same sentences."""
@@ -25,11 +28,16 @@ class Parser:
         self._cached_sentences = cached_sentences
         self._language: Language | None = None
         self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offline-parser")
         self._parsed: OrderedDict[str, Doc] = OrderedDict()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Runs work that parses in the parser's own thread; the event loop goes on meanwhile."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def parse(self, sentences: Sequence[str]) -> list["Doc"]:
         """One parsed document a sentence, in order. Does not block the event loop."""
-        return await asyncio.to_thread(self.parse_now, sentences)
+        return await self.run(lambda: self.parse_now(sentences))
 
     def parse_now(self, sentences: Sequence[str]) -> list["Doc"]:
         """The same, in this thread."""
