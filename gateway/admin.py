@@ -23,7 +23,7 @@ app = typer.Typer(
 )
 
 DataDir = Annotated[
-    Path | None, typer.Option(help="Folder of the embedded databases.  [default: .palimpsest]")
+    Path | None, typer.Option(help="Folder of the embedded databases (default: .palimpsest).")
 ]
 
 

@@ -118,7 +118,7 @@ def log_to(folder: Path) -> Path:
 def command(
     runtime: Annotated[Runtime, typer.Option(help="Where the services run.")] = Runtime.INPROCESS,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of the embedded stores and logs.  [default: .palimpsest]")
+        Path | None, typer.Option(help="Folder of the embedded stores and logs (default: .palimpsest).")
     ] = None,
     port: Annotated[
         int | None, typer.Option(help="Port of the gateway on 127.0.0.1; 0 takes a free one.")

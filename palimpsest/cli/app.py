@@ -2,7 +2,11 @@
 
 import typer
 
+from palimpsest.cli import adding, asserting, episodes, facts, graphs, jobs, money, operating, recalling
+from palimpsest.cli.exits import Exit
 from palimpsest.cli.plugins import add_plugins
+
+_EXITS = "  ".join(f"{code.value} {code.name.lower().replace('_', ' ')}" for code in Exit)
 
 app = typer.Typer(
     help="Palimpsest: a memory that strikes facts through, dated and attributed, and never erases them.",
@@ -10,6 +14,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    epilog=f"Exit codes: {_EXITS}  130 interrupted",
 )
 
 
@@ -18,4 +23,13 @@ def options() -> None:
     """Room for the help of the app; each command has options of its own."""
 
 
+for module in (adding, asserting, recalling, facts):
+    module.add_to(app)
+app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
+app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")
+app.add_typer(jobs.app(), name="job", rich_help_panel="Credits and jobs")
+money.add_to(app)
+app.add_typer(operating.tenants(), name="tenant", rich_help_panel="Operator")
+app.add_typer(operating.keys(), name="key", rich_help_panel="Operator")
+operating.add_to(app)
 add_plugins(app)

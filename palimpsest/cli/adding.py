@@ -1,0 +1,124 @@
+"""`add`: takes in a text."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.markup import escape
+
+from palimpsest.cli import words
+from palimpsest.cli.dates import FORMS, Dated, read_date
+from palimpsest.cli.exits import Exit, complain
+from palimpsest.cli.facts import GraphId
+from palimpsest.cli.jobs import finish, follow, progress_of
+from palimpsest.cli.operating import RequestId, read_credits
+from palimpsest.cli.shell import Shell, command
+from palimpsest.connection import new_request_id
+from palimpsest.v1 import episode_pb2, memory_ingest_pb2
+
+STDIN = "-"
+
+
+class Kind(StrEnum):
+    """What kind of text."""
+
+    CONVERSATION = "conversation"
+    DOCUMENT = "document"
+    COMPACTED_SESSION = "compacted-session"
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "add", panel="Memory")(add)
+
+
+async def add(
+    shell: Shell,
+    graph: GraphId,
+    text: Annotated[str, typer.Argument(help="The text; - reads standard input.")] = "",
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Take the text from a file (UTF-8).")
+    ] = None,
+    kind: Annotated[
+        Kind | None,
+        typer.Option(
+            help="[default: document with --file or --document, else conversation]", show_default=False
+        ),
+    ] = None,
+    session: Annotated[str, typer.Option(help="The conversation it belongs to.")] = "",
+    document: Annotated[str, typer.Option(help="The document of which this is a version.")] = "",
+    title: Annotated[str, typer.Option(help="Title of the document or conversation.")] = "",
+    source: Annotated[str, typer.Option(help="Where it comes from, such as slack.")] = "",
+    reference_time: Annotated[
+        Dated | None,
+        typer.Option(
+            "--reference-time", "--said", parser=read_date, metavar="DATE", help=f"When it was said: {FORMS}."
+        ),
+    ] = None,
+    time_zone: Annotated[str, typer.Option(help="IANA time zone of its relative dates.")] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
+    validate_only: Annotated[
+        bool, typer.Option("--validate-only", help="Only check and quote; store and spend nothing.")
+    ] = False,
+    max_credits: Annotated[
+        int | None, typer.Option(parser=read_credits, metavar="CREDITS", help="Refuse if it may cost more.")
+    ] = None,
+    request_id: RequestId = "",
+) -> None:
+    """Takes in a text. Answers a job at once; the job goes on by itself."""
+    chosen = kind or (Kind.DOCUMENT if file or document else Kind.CONVERSATION)
+    request = memory_ingest_pb2.AddEpisodeRequest(
+        graph_id=graph,
+        request_id=request_id or new_request_id(),
+        text=read_text(text, file),
+        kind=episode_pb2.EpisodeKind.Value(f"EPISODE_KIND_{chosen.name}"),
+        session_id=session,
+        document_id=document,
+        title=title,
+        source=source,
+        reference_time=reference_time.timestamp if reference_time else None,
+        time_zone=time_zone,
+        validate_only=validate_only,
+        max_credits_micros=max_credits,
+    )
+    response = await shell.connection.call(shell.connection.memory.AddEpisode, request)
+    if not wait or validate_only:
+        shell.show(response, accepted)
+        return
+    finish(await follow(shell, response.job.job_id), shell)
+
+
+def read_text(text: str, file: Path | None) -> str:
+    """The text from where it was said to be. Exits when it was given twice, not at all, or unreadably."""
+    if bool(text) == (file is not None):
+        raise complain("give the text, or --file, or - for standard input", Exit.USAGE)
+    try:
+        if file is not None:
+            return file.read_bytes().decode()
+        return sys.stdin.buffer.read().decode() if text == STDIN else text
+    except OSError as error:
+        raise complain(f"{file}: {error.strerror}", Exit.USAGE) from error
+    except UnicodeDecodeError as error:
+        raise complain(f"{file or 'standard input'} is not UTF-8", Exit.USAGE) from error
+
+
+def accepted(response: memory_ingest_pb2.AddEpisodeResponse) -> RenderableType:
+    """The job with what is held for it; the quote alone when it was only validated."""
+    quote = response.quote
+    rows = [
+        ("quote", f"at most {words.amount(quote.credits_micros)} credits (prices {quote.price_version})"),
+        ("tokens", f"{quote.token_count:,} in {quote.chunk_count} chunks"),
+        ("available", words.amount(quote.available_micros)),
+    ]
+    if not response.HasField("job"):
+        return words.pairs(rows)
+    job = response.job
+    known = " (this request id was known: the first call's job)" if response.replayed else ""
+    return Group(
+        words.pairs(
+            [("job", job.job_id + known), ("state", progress_of(job)), *rows[: 0 if response.replayed else 2]]
+        ),
+        f"[dim]palimpsest job watch {escape(job.job_id)}[/]",
+    )

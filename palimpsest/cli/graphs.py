@@ -1,0 +1,66 @@
+"""`graph create` and `graph show`."""
+
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+
+from palimpsest.cli import words
+from palimpsest.cli.dates import shown
+from palimpsest.cli.facts import GraphId
+from palimpsest.cli.shell import Shell, command
+from palimpsest.v1 import graph_pb2
+
+
+def app() -> typer.Typer:
+    graphs = typer.Typer(no_args_is_help=True, help="Graphs: one isolated memory each.")
+    command(graphs, "create")(create)
+    command(graphs, "show")(show)
+    return graphs
+
+
+async def create(
+    shell: Shell,
+    graph: GraphId,
+    user_name: Annotated[str, typer.Option(help='Name of the user: whom "I" means.')] = "",
+    time_zone: Annotated[
+        str, typer.Option(help="IANA time zone of relative dates, such as Europe/Vienna.")
+    ] = "",
+    language: Annotated[
+        list[str] | None, typer.Option(help="BCP 47 tag, such as en or zh; repeatable.")
+    ] = None,
+) -> None:
+    """Makes a graph with settings. The first `add` or `assert` makes one without, too."""
+    settings = graph_pb2.GraphSettings(user_name=user_name, time_zone=time_zone, languages=language or ())
+    request = graph_pb2.CreateGraphRequest(graph_id=graph, settings=settings)
+    response = await shell.connection.call(shell.connection.graphs.CreateGraph, request)
+    shell.show(response, lambda answer: graph_of(answer.graph))
+
+
+async def show(shell: Shell, graph: GraphId) -> None:
+    """Shows a graph's settings, counts and revision."""
+    request = graph_pb2.GetGraphRequest(graph_id=graph)
+    response = await shell.connection.call(shell.connection.graphs.GetGraph, request)
+    shell.show(response, lambda answer: graph_of(answer.graph))
+
+
+def graph_of(graph: graph_pb2.Graph) -> RenderableType:
+    counts, settings, revision = graph.counts, graph.settings, graph.revision
+    return words.pairs(
+        [
+            ("graph", graph.graph_id),
+            ("user", settings.user_name),
+            ("time zone", settings.time_zone),
+            ("languages", ", ".join(settings.languages)),
+            (
+                "holds",
+                f"{counts.statements:,} statements · {counts.entities:,} entities · "
+                f"{counts.claims:,} claims · {counts.episodes:,} episodes",
+            ),
+            (
+                "revision",
+                f"{revision.revision}" + (f" of {shown(revision.time)}" if revision.revision else ""),
+            ),
+            ("created", shown(graph.created_at)),
+        ]
+    )

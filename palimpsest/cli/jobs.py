@@ -1,0 +1,160 @@
+"""`job show` and `job watch`: stages, credits, receipt."""
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+from google.protobuf.json_format import MessageToJson
+from rich.console import Group, RenderableType
+from rich.markup import escape
+
+from palimpsest.cli import words
+from palimpsest.cli.dates import shown
+from palimpsest.cli.exits import Exit, complain
+from palimpsest.cli.shell import Shell, command
+from palimpsest.v1 import episode_pb2, job_pb2, jobs_pb2
+from palimpsest.watching import watch_job
+
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")]
+
+SHOWN_CHUNKS = 20
+"""Chunks in the table; of longer jobs the ones that failed, and the counts of all."""
+
+
+def app() -> typer.Typer:
+    jobs = typer.Typer(no_args_is_help=True, help="Ingest and other jobs: stages, credits, receipt.")
+    command(jobs, "show")(show)
+    command(jobs, "watch")(watch)
+    return jobs
+
+
+async def show(shell: Shell, job: JobId) -> None:
+    """Shows a job as it stands."""
+    request = jobs_pb2.GetJobRequest(job_id=job)
+    response = await shell.connection.call(shell.connection.jobs.GetJob, request)
+    shell.show(response, lambda answer: job_of(answer.job))
+
+
+async def watch(shell: Shell, job: JobId) -> None:
+    """Watches a job until it ends; exit code 7 unless it succeeds. With --json one line a change."""
+    finish(await follow(shell, job), shell)
+
+
+async def follow(shell: Shell, job_id: str) -> job_pb2.Job:
+    """Watches a job, showing progress; returns it in its final state."""
+    last = job_pb2.Job()
+    with shell.errors.status("waiting") as status:
+        async for job in watch_job(shell.connection, job_id):
+            last = job
+            if shell.json:
+                shell.console.out(MessageToJson(job, indent=None, ensure_ascii=False), highlight=False)
+            else:
+                status.update(escape(progress_of(job)))
+    return last
+
+
+def finish(job: job_pb2.Job, shell: Shell) -> None:
+    """Shows a job that has ended; exits with JOB_FAILED unless it succeeded."""
+    if not shell.json:
+        shell.console.print(job_of(job), highlight=False)
+    if job.state != job_pb2.JOB_STATE_SUCCEEDED:
+        reason = words.error(job.error) if job.HasField("error") else "see its chunks"
+        raise complain(f"job {job.job_id} ended {_state(job)}: {reason}", Exit.JOB_FAILED)
+
+
+def _state(job: job_pb2.Job) -> str:
+    return word_of_state(job.state)
+
+
+def word_of_state(state: job_pb2.JobState.ValueType) -> str:
+    return words.word(job_pb2.JobState.Name, state, "JOB_STATE_")
+
+
+def progress_of(job: job_pb2.Job) -> str:
+    """One line: the state, and how many chunks are at which stage."""
+    counts = Counter(_stage(chunk) for chunk in job.chunks)
+    stages = " · ".join(f"{count} {stage}" for stage, count in counts.items())
+    return f"{_state(job)}  {stages}".strip()
+
+
+def _stage(chunk: job_pb2.JobChunk) -> str:
+    return words.word(episode_pb2.ChunkStage.Name, chunk.stage, "CHUNK_STAGE_")
+
+
+def job_of(job: job_pb2.Job) -> RenderableType:
+    """A job: state, credits, what it changed, its chunks, what was spent on models."""
+    money = job.credits
+    rows = [
+        ("job", job.job_id),
+        ("graph", job.graph_id),
+        ("state", _state(job) + (", cancel asked for" if job.cancel_requested else "")),
+        ("error", words.error(job.error) if job.HasField("error") else ""),
+        ("accepted", shown(job.created_at) if job.HasField("created_at") else ""),
+        ("seconds", _seconds(job)),
+        (
+            "credits",
+            f"{words.amount(money.spent_micros)} spent · {words.amount(money.held_micros)} held · "
+            f"{words.amount(money.refunded_micros)} given back (prices {money.price_version})",
+        ),
+        ("changed", _changed(job.result.counts)),
+        ("document", f"{job.result.document_id} version {job.result.document_version}")
+        if job.result.document_id
+        else ("", ""),
+        ("revision", str(job.revision) if job.revision else ""),
+    ]
+    parts: list[RenderableType] = [words.pairs(rows)]
+    if job.chunks:
+        parts.append(_chunks(job))
+    if job.HasField("receipt"):
+        parts.append(receipt_of(job.receipt))
+    return Group(*parts)
+
+
+def _seconds(job: job_pb2.Job) -> str:
+    if not job.HasField("finished_at"):
+        return ""
+    taken = job.finished_at.ToNanoseconds() - job.created_at.ToNanoseconds()
+    return f"{taken / 1e9:.1f}"
+
+
+def _changed(counts: job_pb2.JobCounts) -> str:
+    """Every count that is not zero, by its name: `3 statements added · 1 statements ended`."""
+    return " · ".join(f"{value:,} {field.name.replace('_', ' ')}" for field, value in counts.ListFields())
+
+
+def _chunks(job: job_pb2.Job) -> RenderableType:
+    failed = [chunk for chunk in job.chunks if chunk.stage == episode_pb2.CHUNK_STAGE_FAILED]
+    few = len(job.chunks) <= SHOWN_CHUNKS
+    table = words.listing("chunk", "stage", "tokens", "why", "episode")
+    for chunk in job.chunks if few else failed[:SHOWN_CHUNKS]:
+        why = words.nothing(chunk.nothing_reason) if chunk.nothing_reason else ""
+        if chunk.HasField("error"):
+            why = words.error(chunk.error)
+        elif chunk.dropped:
+            why = "left out: " + ", ".join(f"{count} {name}" for name, count in sorted(chunk.dropped.items()))
+        table.add_row(
+            str(chunk.index), _stage(chunk), f"{chunk.token_count:,}", escape(why), escape(chunk.episode_id)
+        )
+    return table if few else Group(f"{len(job.chunks)} chunks: {progress_of(job)}", table)
+
+
+def receipt_of(receipt: job_pb2.JobReceipt) -> RenderableType:
+    """What was spent on models; says loudly when there was none."""
+    table = words.listing("stage", "model", "calls", "tokens in", "tokens out", "cached", "ms")
+    for stage in receipt.stages:
+        table.add_row(
+            escape(stage.stage),
+            escape(stage.model),
+            f"{stage.calls:,}",
+            f"{stage.tokens_in:,}",
+            f"{stage.tokens_out:,}",
+            f"{stage.tokens_cached:,}",
+            f"{stage.duration_millis:,}",
+        )
+    if receipt.engine == "offline":
+        engine = (
+            "[bold black on yellow] engine: offline [/] rules for English understood this, no language model"
+        )
+    else:
+        engine = f"engine: {escape(receipt.engine)}"
+    return Group(engine, table) if receipt.stages else engine

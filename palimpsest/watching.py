@@ -1,0 +1,44 @@
+"""Watching a job until it ends, over broken connections."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from palimpsest.connection import Connection
+from palimpsest.errors import TryAgain
+from palimpsest.v1 import job_pb2, jobs_pb2
+
+FINAL = frozenset(
+    {
+        job_pb2.JOB_STATE_SUCCEEDED,
+        job_pb2.JOB_STATE_PARTIAL,
+        job_pb2.JOB_STATE_FAILED,
+        job_pb2.JOB_STATE_CANCELLED,
+    }
+)
+"""States after which a job changes no more, unless failed chunks are retried."""
+
+TRIES = 5
+"""Broken streams in a row, without a message between, after which we give up."""
+WAIT_SECONDS = 1.0
+
+
+async def watch_job(connection: Connection, job_id: str) -> AsyncIterator[job_pb2.Job]:
+    """The job now, then after each change, until a final state.
+
+    Goes on with the last cursor when the stream breaks. Raises CallError: NotFound, or TryAgain when the
+    server stays away.
+    """
+    cursor, left = "", TRIES
+    while True:
+        try:
+            request = jobs_pb2.WatchJobRequest(job_id=job_id, cursor=cursor)
+            async for response in connection.stream(connection.jobs.WatchJob, request):
+                cursor, left = response.cursor, TRIES
+                yield response.job
+                if response.job.state in FINAL:
+                    return
+        except TryAgain as error:
+            left -= 1
+            if left == 0:
+                raise
+            await asyncio.sleep(error.retry_after_seconds or WAIT_SECONDS)
