@@ -84,10 +84,15 @@ _PROJECT = re.compile(r"\b[Pp]roject ([A-Z][\w-]*[a-z][\w-]*)")
 
 
 def prepared(text: str) -> str:
-    """A sentence as it is parsed: "from project Alpha" reads better without its kind."""
-    return _BARE_PROJECT.sub(r"\1 ", text)
+    """A sentence as it is parsed: without "please note that", without the kind in "from project Alpha"."""
+    return _BARE_PROJECT.sub(r"\1 ", _LEAD_IN.sub("", text))
 
 
+_LEAD_IN = re.compile(
+    r"^(?:(?:please )?(?:remember|note|keep in mind|know)(?: that|:)|fyi,?|btw,?|by the way,|for the record,|"
+    r"just so you know,?) (?=I\b|I'm|my |our |we |[A-Z])",
+    re.IGNORECASE,
+)
 _BARE_PROJECT = re.compile(r"\b(on|from|to|off|onto|for|joined|left) [Pp]roject (?=[A-Z][\w-]*[a-z])")
 
 

@@ -8,6 +8,9 @@ from tests.unit.llm.offline.reading import ASSISTANT, USER, understand
 SENTENCES = [
     ("When you write code, use type hints.", VoiceKind.DIRECTIVE),
     ("You must never share my address.", VoiceKind.DIRECTIVE),
+    ("Remember to always answer in German.", VoiceKind.DIRECTIVE),
+    ("Please keep your answers short.", VoiceKind.DIRECTIVE),
+    ("Use tabs, not spaces.", VoiceKind.DIRECTIVE),
     ("I prefer dark mode.", VoiceKind.PREFERENCE),
     ("I'd rather take the train than fly.", VoiceKind.PREFERENCE),
     ("I usually run 5 km before work.", VoiceKind.HABIT),

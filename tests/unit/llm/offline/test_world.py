@@ -40,6 +40,7 @@ CLAIMS = [
     ("The deadline for Atlas is 3 March 2026.", ("Atlas", "deadline", "2026-03-03")),
     ("My birthday is May 7.", ("Ana", "birthday", "May 7")),
     ("I work for Siemens as a data engineer.", ("Ana", "job_title", "data engineer")),
+    ("Please note that I moved to Oslo.", ("Ana", "lives_in", "Oslo")),
     ("Moved to Porto last week.", ("Ana", "lives_in", "Porto")),
 ]
 
