@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, or_, select, union_all
+from sqlalchemy import ColumnElement, and_, or_, select, true, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import StatementId
@@ -12,6 +11,8 @@ from services.domain.scope import Scope
 from services.stores.graph.port import AsOf, StatementFilter, StatementView
 from services.stores.graph.sql import schema
 from services.stores.graph.sql.conditions import (
+    CREATED,
+    UNORDERED,
     as_asked,
     believed,
     counting,
@@ -25,6 +26,9 @@ from services.stores.graph.sql.schema import OPEN
 from services.stores.paging import Listed, Page
 from services.stores.sql.rows import is_storable
 
+FEW = 8
+"""Nodes of a filter that are looked up one by one."""
+
 Position = tuple[int, str]
 """Where a statement stands in a list: the revision that created it, then its id."""
 
@@ -32,39 +36,40 @@ Position = tuple[int, str]
 async def list_statements(
     connection: AsyncConnection, scope: Scope, where: StatementFilter, at: AsOf, page: Page
 ) -> Listed[StatementView]:
-    found = await _positions(connection, _filters(scope, where, at), page)
+    created_at, narrow = _narrow(scope, where, at)
+    wanted = and_(visible(scope, at, created_at), *_fixed(scope, where, at))
+    found = await _positions(connection, created_at, [and_(wanted, condition) for condition in narrow], page)
     ids = [StatementId(id) for _, id in found.items]
     return Listed(await views(connection, scope, ids, at), found.after)
 
 
 async def scan(connection: AsyncConnection, scope: Scope, page: Page) -> Listed[StatementId]:
-    found = await _positions(connection, [schema.statements.c.scope == scope.key], page)
+    found = await _positions(connection, CREATED, [schema.statements.c.scope == scope.key], page)
     return Listed([StatementId(id) for _, id in found.items], found.after)
 
 
 async def _positions(
-    connection: AsyncConnection, filters: Sequence[ColumnElement[bool]], page: Page
+    connection: AsyncConnection,
+    created_at: ColumnElement[int],
+    conditions: Sequence[ColumnElement[bool]],
+    page: Page,
 ) -> Listed[Position]:
-    """A page of statements that meet any of the filters, in order of their positions."""
-    columns = schema.statements.c
-    ordered = select(columns.created_at, columns.id).order_by(columns.created_at, columns.id)
-    query = _after(ordered, page.after).limit(page.size + 1)
+    """A page of the statements that meet any of the conditions, in order of their positions."""
+    id = schema.statements.c.id
+    query = select(CREATED, id).order_by(created_at, id).limit(page.size + 1)
+    if page.after:
+        query = query.where(_is_after(created_at, *_position(page.after)))
     found: set[Position] = set()
-    for condition in filters:
-        found.update((created_at, id) for created_at, id in await connection.execute(query.where(condition)))
+    for condition in conditions:
+        rows = await connection.execute(query.where(condition))
+        found.update((created, statement) for created, statement in rows)
     items = sorted(found)[: page.size]
     return Listed(items, _token(items[-1]) if len(found) > page.size else "")
 
 
-def _after(query: Select[Any], token: str) -> Select[Any]:
-    if not token:
-        return query
-    created_at, id = _position(token)
-    columns = schema.statements.c
-    return query.where(
-        columns.created_at >= created_at,
-        or_(columns.created_at > created_at, and_(columns.created_at == created_at, columns.id > id)),
-    )
+def _is_after(created_at: ColumnElement[int], revision: int, id: str) -> ColumnElement[bool]:
+    later_id = and_(created_at == revision, schema.statements.c.id > id)
+    return and_(created_at >= revision, or_(created_at > revision, later_id))
 
 
 def _token(position: Position) -> str:
@@ -78,12 +83,41 @@ def _position(token: str) -> Position:
     return int(revision), id
 
 
-def _filters(scope: Scope, where: StatementFilter, at: AsOf) -> list[ColumnElement[bool]]:
-    """Conditions whose union is the filter: long lists of ids are cut into chunks, one condition each."""
+def _narrow(
+    scope: Scope, where: StatementFilter, at: AsOf
+) -> tuple[ColumnElement[int], list[ColumnElement[bool]]]:
+    """Conditions whose union is the filter's ids, and how to name the time of creation beside them.
+
+    A few nodes are one condition each: its index gives the order as well, and a page ends early. Long lists
+    are cut into chunks, and, like episodes, found first and ordered afterwards.
+    """
     columns = schema.statements.c
-    fixed = [visible(scope, at)]
+    asked = [
+        (columns.subject, where.subjects),
+        (columns.object, where.objects),
+        (columns.predicate, where.predicates),
+    ]
+    nodes = [(column, list(dict.fromkeys(ids))) for column, ids in asked if ids]
+    by_episode = where.episodes or where.invalidated_by is not None
+    if nodes and len(nodes[0][1]) <= FEW and not by_episode:
+        (leading, ids), *rest = nodes
+        created_at = CREATED
+        alternatives = [[leading == id for id in ids if is_storable(id)]]
+    else:
+        rest = nodes
+        created_at = UNORDERED if nodes or by_episode else CREATED
+        alternatives = []
+    alternatives += [[column.in_(chunk) for chunk in id_chunks(ids)] for column, ids in rest]
+    if where.episodes:
+        alternatives.append([_claimed(scope, chunk, at) for chunk in id_chunks(where.episodes)])
+    return created_at, [and_(true(), *combination) for combination in product(*alternatives)]
+
+
+def _fixed(scope: Scope, where: StatementFilter, at: AsOf) -> list[ColumnElement[bool]]:
+    """The conditions that hold whatever the ids."""
+    fixed: list[ColumnElement[bool]] = []
     if where.aspects:
-        fixed.append(columns.aspect.in_([aspect.value for aspect in where.aspects]))
+        fixed.append(schema.statements.c.aspect.in_([aspect.value for aspect in where.aspects]))
     if where.contested is not None:
         contested = has_span(as_asked(scope, at), schema.spans.c.contested.is_(True))
         fixed.append(contested if where.contested else ~contested)
@@ -91,16 +125,7 @@ def _filters(scope: Scope, where: StatementFilter, at: AsOf) -> list[ColumnEleme
         fixed.append(_invalidated(scope, where.invalidated_by, at))
     elif not where.include_ended and at.valid_at is None and at.since is None and at.until is None:
         fixed.append(has_span(as_asked(scope, at), schema.spans.c.invalid_at == OPEN))
-
-    alternatives: list[list[ColumnElement[bool]]] = [
-        [columns.subject.in_(chunk) for chunk in id_chunks(where.subjects)],
-        [columns.predicate.in_(chunk) for chunk in id_chunks(where.predicates)],
-        [columns.object.in_(chunk) for chunk in id_chunks(where.objects)],
-        [_claimed(scope, chunk, at) for chunk in id_chunks(where.episodes)],
-    ]
-    asked = [where.subjects, where.predicates, where.objects, where.episodes]
-    chosen = [choices for choices, ids in zip(alternatives, asked, strict=True) if ids]
-    return [and_(*fixed, *combination) for combination in product(*chosen)]
+    return fixed
 
 
 def _claimed(scope: Scope, episodes: Sequence[str], at: AsOf) -> ColumnElement[bool]:

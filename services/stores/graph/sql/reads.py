@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, RowMapping, Select, Table, exists, func, or_, select
+from sqlalchemy import Column, ColumnElement, Exists, RowMapping, Select, Table, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import Entity, EntityType, Literal, Span, Statement
@@ -251,24 +251,28 @@ async def statement_ids(
 async def orphans(
     connection: AsyncConnection, scope: Scope, ids: Sequence[EntityId], known_at: Revision
 ) -> list[EntityId]:
-    columns = schema.statements.c
+    node, statement = schema.entities.c, schema.statements.c
     counts_still = or_(
         *(
             exists(
                 with_revocations(table)
-                .where(counting(table, scope, known_at), table.c.statement == columns.id)
+                .where(counting(table, scope, known_at), table.c.statement == statement.id)
                 .correlate(schema.statements)
             )
             for table, _ in RECORD_TABLES
         )
     )
-    named: set[EntityId] = set()
+
+    def named_as(role: Column[str]) -> Exists:
+        naming = select(statement.id).where(statement.scope == scope.key, role == node.id, counts_still)
+        return exists(naming.correlate(schema.entities))
+
+    named = or_(*(named_as(role) for role in (statement.subject, statement.predicate, statement.object)))
+    found: set[EntityId] = set()
     for chunk in id_chunks(ids):
-        for node in (columns.subject, columns.predicate, columns.object):
-            query = select(node).distinct().where(columns.scope == scope.key, node.in_(chunk), counts_still)
-            named.update(await connection.scalars(query))
-    known = await entities(connection, scope, ids)
-    return [id for id in dict.fromkeys(ids) if id in known and id not in named]
+        query = select(node.id).where(node.scope == scope.key, node.id.in_(chunk), ~named)
+        found.update(await connection.scalars(query))
+    return [id for id in dict.fromkeys(ids) if id in found]
 
 
 async def counts(connection: AsyncConnection, scope: Scope, known_at: Revision) -> Counts:

@@ -1,8 +1,11 @@
 """The walk: one hop at a time, both directions, newest first, never through a predicate."""
 
 from collections.abc import Collection, Sequence
+from functools import cache
+from itertools import zip_longest
+from typing import Any
 
-from sqlalchemy import Column, select
+from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, bindparam, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import EntityType
@@ -10,8 +13,12 @@ from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
 from services.stores.graph.port import AsOf, StatementView, Step
 from services.stores.graph.sql import schema
-from services.stores.graph.sql.conditions import id_chunks, visible
+from services.stores.graph.sql.conditions import has_span, window
 from services.stores.graph.sql.reads import views
+from services.stores.sql.rows import Int64, Key, in_chunks, is_storable
+
+NODES_A_QUERY = 8
+"""Few enough for a query to be planned quickly, many enough for a frontier of dozens."""
 
 
 async def walk(
@@ -48,33 +55,59 @@ async def _level(
     cap: int,
 ) -> list[StatementId]:
     """The newest statements with a node in the frontier that were not met before, newest first."""
-    columns = schema.statements.c
+    before, after = window(at)
+    # What was met before may fill the first places: ask for that many more than the cap.
+    asked = {
+        "in_scope": scope.key,
+        "known": at.known_at,
+        "before": before,
+        "after": after,
+        "most": cap + len(met),
+    }
     found: set[tuple[int, str]] = set()
-    # Sorted, so that equal walks send equal queries.
-    for chunk in id_chunks(sorted(frontier)):
-        for node in (columns.subject, columns.object):
-            # What was met before may fill the first places: ask for that many more than the cap.
-            found.update(await _newest(connection, scope, node, chunk, at, cap + len(met)))
+    for chunk in in_chunks((node for node in frontier if is_storable(node)), NODES_A_QUERY):
+        nodes = {f"node_{place}": node for place, node in zip_longest(range(NODES_A_QUERY), chunk)}
+        found.update(
+            (created_at, id) for created_at, id in await connection.execute(_newest(), asked | nodes)
+        )
     newest = sorted(found, reverse=True)
     return [StatementId(id) for _, id in newest if id not in met][:cap]
 
 
-async def _newest(
-    connection: AsyncConnection,
-    scope: Scope,
-    node: Column[str],
-    ids: Sequence[EntityId],
-    at: AsOf,
-    limit: int,
-) -> list[tuple[int, str]]:
+@cache
+def _newest() -> CompoundSelect[Any]:
+    """The newest statements of each of some nodes, in either direction: so a hub costs no more than its cap.
+
+    One query of one shape, so that it is compiled and planned once.
+    """
     columns = schema.statements.c
-    query = (
-        select(columns.created_at, columns.id)
-        .where(node.in_(ids), visible(scope, at))
-        .order_by(columns.created_at.desc(), columns.id.desc())
-        .limit(limit)
+    return union_all(
+        *(
+            select(_newest_at(column == bindparam(f"node_{place}")).subquery())
+            for place in range(NODES_A_QUERY)
+            for column in (columns.subject, columns.object)
+        )
     )
-    return [(created_at, id) for created_at, id in await connection.execute(query)]
+
+
+def _newest_at(of_node: ColumnElement[bool]) -> Select[Any]:
+    columns, spans = schema.statements.c, schema.spans.c
+    scope, known = bindparam("in_scope", type_=Key), bindparam("known", type_=Int64)
+    before, after = bindparam("before", type_=Int64), bindparam("after", type_=Int64)
+    held = has_span(
+        spans.scope == scope,
+        spans.known_from <= known,
+        spans.known_to > known,
+        spans.valid_at < before,
+        spans.invalid_at > after,
+    )
+    in_hull = and_(columns.hull_from < before, columns.hull_to > after)
+    return (
+        select(columns.created_at, columns.id)
+        .where(columns.scope == scope, of_node, columns.created_at <= known, in_hull, held)
+        .order_by(columns.created_at.desc(), columns.id.desc())
+        .limit(bindparam("most", type_=Int64))
+    )
 
 
 def _via(view: StatementView, frontier: Collection[EntityId]) -> EntityId:
