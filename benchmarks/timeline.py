@@ -97,7 +97,8 @@ def best(run: Callable[[], object], repeat: int) -> float:
 
 def sorting(records: Records) -> None:
     claims, ends, denials = records
-    sorted((*claims, *ends, *denials), key=lambda record: (record.attested_at, record.statement, record.id))
+    everything: list[Claim | End | Denial] = [*claims, *ends, *denials]
+    everything.sort(key=lambda record: (record.attested_at, record.statement, record.id))
 
 
 def through_beliefs(records: Records) -> Callable[[], object]:

@@ -24,7 +24,7 @@ class Life:
         placed = _place([claim for claim in claims if claim.start is not None])
         self._claims = [_Placed(claim, claim.attested_at, Precision.INSTANT, True) for claim in assumed]
         for claim, start, precision in placed:
-            own = _own_end(claim, said_at, start)
+            own = None if claim.end is None else _own_end(claim, said_at, start)
             if own is None or start <= own:  # a stay that ends before it starts says nothing
                 self._claims.append(_Placed(claim, start, precision, False, own))
         self.starts = sorted({placed.start for placed in self._claims})
@@ -83,6 +83,8 @@ class Life:
     def settled(self) -> list[Stay]:
         """The stays of claims with a known start. Claims that turn out to have none go to `overruled`."""
         counting = list(self.counting.values())
+        if not counting and not self.loose:
+            return [self._stay(placed, None) for placed in self._claims]
         found = earliest_ends(counting, [placed.ask for placed in self._claims])
         narrated = earliest_ends(counting, [placed.late_ask for placed in self._claims])
         last_loose = max((ending.attested_at for ending in self.loose), default=None)
@@ -211,6 +213,8 @@ def _own_end(claim: Claim, starts: Sequence[int], start: int | None = None) -> i
 
 def _place(claims: Sequence[Claim]) -> list[tuple[Claim, int, Precision]]:
     """Claims with a stated start, finest first: a coarse start that contains a finer one is that one."""
+    if all(claim.start_precision is Precision.INSTANT for claim in claims):
+        return [(claim, claim.start, Precision.INSTANT) for claim in claims if claim.start is not None]
     by_precision: dict[Precision, list[Claim]] = {}
     for claim in claims:
         by_precision.setdefault(claim.start_precision, []).append(claim)

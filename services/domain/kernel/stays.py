@@ -59,8 +59,10 @@ class Denied:
 
     def left_of(self, object: StatementId, attested_at: int, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of `[start, end)` that no denial takes; an empty period is the instant it stands at."""
+        if object not in self._by_object:
+            return [(start, end)]
         parts, at = [], start
-        for denied_from, denied_until, denial in self._by_object.get(object, ()):
+        for denied_from, denied_until, denial in self._by_object[object]:
             if denial.attested_at < attested_at or denied_until <= at:
                 continue
             if denied_from > at:

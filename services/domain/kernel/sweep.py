@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
 
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Precision
@@ -11,15 +10,6 @@ from services.domain.kernel.stays import AFTER, BEFORE, Denied, Stay
 
 Content = Callable[[StatementId], str]
 """What an object says, to break ties by: never an id where a text is known."""
-
-
-class _Piece(NamedTuple):
-    """A stay between two borders, asserted or persisting."""
-
-    start: int
-    end: int
-    stay: int
-    persists: bool
 
 
 class Held:
@@ -70,42 +60,54 @@ class _Lane:
 
 
 class Sweep:
-    """Over stays whose objects may contradict each other. One use: `run`."""
+    """Over stays whose objects may contradict each other. One use: `run`.
+
+    A stay is cut at `last` and by denials into pieces, whose index is their rank: 0 holds before all others.
+    """
 
     def __init__(self, stays: Sequence[Stay], denied: Denied, rivals: Rivals, content: Content) -> None:
         self._stays = stays
         self._denied = denied
         self._rivals = rivals
         self._lanes = {stay.object: _Lane(stay.object, rivals.slot(stay.object)) for stay in stays}
-        texts = {object: (content(object), object) for object in self._lanes}
-        self._pieces = _ranked(stays, denied, texts)
-        self._cut = bytearray(len(stays))
-        by_attestation = sorted(range(len(stays)), key=lambda at: _attestation(stays[at]))
-        self._order = [0] * len(stays)
-        for order, at in enumerate(by_attestation):
-            self._order[at] = order
         self._tops: dict[Hashable, list[int]] = {lane.slot: [] for lane in self._lanes.values()}
         self._waiting: dict[Hashable, list[tuple[int, StatementId]]] = {slot: [] for slot in self._tops}
         self._plain = len(self._tops) == 1 and not any(object in rivals.exempt for object in self._lanes)
+        texts = {object: (content(object), object) for object in self._lanes}
+        ranked = _ranked(stays, denied, texts)
+        self._stay_of = [piece[-3] for piece in ranked]
+        self._lane_of = [self._lanes[stays[at].object] for at in self._stay_of]
+        self._starts = [piece[-2] for piece in ranked]
+        self._ends = [piece[-1] for piece in ranked]
+        """When each piece ends; BEFORE once it has lapsed."""
+        self._persisting: dict[int, list[int]] = {}
+        for at, piece in enumerate(ranked):
+            if not piece[0]:
+                self._persisting.setdefault(piece[-3], []).append(at)
+        self._order = [0] * len(stays)
+        attestations = [_attestation(stay) for stay in stays]
+        for order, at in enumerate(sorted(range(len(stays)), key=attestations.__getitem__)):
+            self._order[at] = order
         self._holding: list[StatementId] = []
         self._done: list[Held] = []
 
     def run(self) -> list[Held]:
         """What holds when, unordered. The `first` of each is an index into the stays."""
-        pieces, stays = self._pieces, self._stays
-        starting = sorted(range(len(pieces)), key=lambda at: pieces[at].start, reverse=True)
-        ending = sorted(range(len(pieces)), key=lambda at: pieces[at].end, reverse=True)
-        turning = sorted(range(len(stays)), key=lambda at: stays[at].last, reverse=True)
-        borders = {border for piece in pieces for border in piece[:2]} | {stay.last for stay in stays}
-        for now in sorted(borders):
+        starts, ends, lasts = self._starts, list(self._ends), [stay.last for stay in self._stays]
+        starting = sorted(range(len(starts)), key=starts.__getitem__, reverse=True)
+        ending = sorted(range(len(ends)), key=ends.__getitem__, reverse=True)
+        turning = sorted(range(len(lasts)), key=lasts.__getitem__, reverse=True)
+        for now in sorted({*starts, *ends, *lasts}):
             fresh: list[int] = []
-            while starting and pieces[starting[-1]].start == now:
-                fresh.append(starting.pop())
+            while starting and starts[starting[-1]] == now:
+                at = starting.pop()
+                if self._ends[at] > now:  # it may have lapsed while it was denied
+                    fresh.append(at)
             over: list[int] = []
-            while ending and pieces[ending[-1]].end == now:
+            while ending and ends[ending[-1]] == now:
                 over.append(ending.pop())
             self._add(fresh)
-            while turning and stays[turning[-1]].last == now:
+            while turning and lasts[turning[-1]] == now:
                 self._wait(turning.pop())
             holding = self._holders(now)
             self._close(now, holding, over)
@@ -117,12 +119,10 @@ class Sweep:
 
     def _add(self, fresh: Iterable[int]) -> None:
         for at in fresh:
-            piece = self._pieces[at]
-            stay = self._stays[piece.stay]
-            lane = self._lanes[stay.object]
+            stay, lane = self._stay_of[at], self._lane_of[at]
             heappush(self._tops[lane.slot], at)
-            heappush(lane.starts, (-stay.start, at))
-            heappush(lane.attested, (self._order[piece.stay], at))
+            heappush(lane.starts, (-self._stays[stay].start, at))
+            heappush(lane.attested, (self._order[stay], at))
             if not self._plain:
                 heappush(lane.best, at)
 
@@ -134,23 +134,18 @@ class Sweep:
             if lane.waiting[0][1] == at:
                 heappush(self._waiting[lane.slot], (stay.start, stay.object))
 
-    def _holds(self, at: int, now: int) -> bool:
-        """Whether a piece that has started is still there."""
-        piece = self._pieces[at]
-        return piece.end > now and not (piece.persists and self._cut[piece.stay])
-
     def _top(self, heap: list[int], now: int) -> int | None:
-        while heap and not self._holds(heap[0], now):
+        while heap and self._ends[heap[0]] <= now:
             heappop(heap)
         return heap[0] if heap else None
 
     def _top_pair(self, heap: list[tuple[int, int]], now: int) -> tuple[int, int] | None:
-        while heap and not self._holds(heap[0][1], now):
+        while heap and self._ends[heap[0][1]] <= now:
             heappop(heap)
         return heap[0] if heap else None
 
     def _object(self, piece: int) -> StatementId:
-        return self._stays[self._pieces[piece].stay].object
+        return self._lane_of[piece].object
 
     def _holders(self, now: int) -> list[StatementId]:
         """The objects that hold, best rank first: down the rank, unless a holding one contradicts."""
@@ -217,9 +212,7 @@ class Sweep:
 
     def _end(self, held: Held, over: Iterable[int]) -> None:
         """Names why the last stays of a held object ended: the earliest attested end, else the denial."""
-        ended = [
-            self._stays[piece.stay] for at in over if self._holds(at, (piece := self._pieces[at]).end - 1)
-        ]
+        ended = [self._stays[self._stay_of[at]] for at in over if self._ends[at] == held.end]
         endings = [stay.ending for stay in ended if stay.ending is not None and stay.end == held.end]
         if endings:
             first = min(endings, key=lambda ending: (ending.attested_at, ending.precision, ending.record))
@@ -235,11 +228,10 @@ class Sweep:
                 held = lane.held or _opening(lane, now)
                 first = self._top_pair(lane.attested, now)
                 assert first is not None, "what holds has a piece"
-                held.first = self._pieces[first[1]].stay
+                held.first = self._stay_of[first[1]]
                 self._describe(held, fresh, over)
         for at in fresh:
-            stay = self._pieces[at].stay
-            growing = self._lanes[self._stays[stay].object].held
+            stay, growing = self._stay_of[at], self._lane_of[at].held
             if growing is not None and self._order[stay] < self._order[growing.first]:
                 growing.first = stay
 
@@ -247,7 +239,7 @@ class Sweep:
         """How fine a start is known: by the claims that start there, else by the end that made room."""
         starting = [
             stay
-            for stay in (self._stays[self._pieces[at].stay] for at in fresh)
+            for stay in (self._stays[self._stay_of[at]] for at in fresh)
             if stay.object == held.object and stay.start == held.start and stay.start_precision is not None
         ]
         if starting:
@@ -256,7 +248,7 @@ class Sweep:
             )
             held.assumed = all(stay.assumed for stay in starting)
             return
-        ended = (self._stays[self._pieces[at].stay] for at in over)
+        ended = (self._stays[self._stay_of[at]] for at in over)
         endings = [stay.ending for stay in ended if stay.ending is not None and stay.end == held.start]
         held.precision = min((ending.precision for ending in endings), default=Precision.INSTANT)
 
@@ -272,7 +264,7 @@ class Sweep:
             other = self._lanes[object]
             if object in spared or not other.waiting or other.waiting[0][0] != start:
                 continue
-            if self._rivals(lane.object, object):
+            if object != lane.object and (self._plain or self._rivals(lane.object, object)):
                 self._lapse(other, latest)
             else:
                 spared.add(object)
@@ -285,7 +277,8 @@ class Sweep:
     def _lapse(self, lane: _Lane, latest: int) -> None:
         before = len(lane.waiting)
         while lane.waiting and lane.waiting[0][0] <= latest:
-            self._cut[heappop(lane.waiting)[1]] = True
+            for piece in self._persisting.get(heappop(lane.waiting)[1], ()):
+                self._ends[piece] = BEFORE
         if lane.waiting and len(lane.waiting) < before:
             heappush(self._waiting[lane.slot], (lane.waiting[0][0], lane.object))
 
@@ -300,22 +293,26 @@ def _attestation(stay: Stay) -> tuple[int, int, int, int, RecordId]:
     return stay.attested_at, stay.start, stay.end, stay.seen, stay.record
 
 
+_Ranked = tuple[bool, int, int, int, tuple[str, StatementId], int, int, int, int, int]
+"""Asserted; end of the asserted part, or whether an end was stated; attested; start; object; end; seen; then
+the index of the stay, and start and end of the piece."""
+
+
 def _ranked(
     stays: Sequence[Stay], denied: Denied, texts: dict[StatementId, tuple[str, StatementId]]
-) -> list[_Piece]:
-    """The pieces of all stays, best rank first, so that a piece's index is its rank."""
-    keyed = []
-    for at, stay in enumerate(stays):
-        tie = (stay.attested_at, stay.start, texts[stay.object], stay.end, stay.seen, at)
-        for persists, start, end in ((False, stay.start, stay.last), (True, stay.last, stay.end)):
-            if start >= end:
-                continue
-            rank = (not persists, stay.last if persists else stay.stated_end, *tie)
-            for part_start, part_end in denied.left_of(stay.object, stay.attested_at, start, end):
-                if part_start < part_end:
-                    keyed.append((rank, _Piece(part_start, part_end, at, persists)))
-    keyed.sort(key=lambda item: item[0], reverse=True)
-    return [piece for _, piece in keyed]
+) -> list[_Ranked]:
+    """The pieces of all stays, best rank first."""
+    ranked: list[_Ranked] = []
+    for at, (_, object, start, last, end, attested, seen, bounded, *_) in enumerate(stays):
+        text = texts[object]
+        if start < last:
+            for part in denied.left_of(object, attested, start, last):
+                ranked.append((True, bounded, attested, start, text, end, seen, at, *part))
+        if last < end:
+            for part in denied.left_of(object, attested, last, end):
+                ranked.append((False, last, attested, start, text, end, seen, at, *part))
+    ranked.sort(reverse=True)
+    return ranked
 
 
 __all__ = ["AFTER", "BEFORE", "Content", "Held", "Sweep"]
