@@ -1,6 +1,7 @@
-"""Fixtures for PostgreSQL: one server for the whole run, one fresh database a test."""
+"""Fixtures for SQL: one PostgreSQL server for the whole run, one fresh database a test."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +31,11 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The URL of an empty database of this test's own."""
     with postgres_server.database() as url:
         yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def sql_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database, once on SQLite and once on PostgreSQL."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'test.db'}"
+    return str(request.getfixturevalue("postgres_url"))

@@ -26,7 +26,7 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        """A read-only transaction in which every query sees the same snapshot."""
+        """A transaction in which every query sees the same snapshot; it writes nothing."""
         with translated(self.component):
             async with self.engine.connect() as connection:
                 if self.engine.dialect.name == "postgresql":

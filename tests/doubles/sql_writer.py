@@ -1,0 +1,37 @@
+"""A process of its own that adds to one counter, over and over, beside others of its kind."""
+
+import asyncio
+import sys
+
+from sqlalchemy import Column, MetaData, Table, select, update
+
+from services.stores.sql.database import Database, create_schema
+from services.stores.sql.engine import engine_for
+from services.stores.sql.rows import Int64, Key, insert_new
+
+metadata = MetaData()
+counters = Table(
+    "counters", metadata, Column("id", Key, primary_key=True), Column("value", Int64, nullable=False)
+)
+
+
+async def add(url: str, times: int, tasks: int) -> None:
+    """Adds 1 `times` times, `tasks` at once: reads, then writes, in one transaction each."""
+    engine = engine_for(url)
+    await create_schema(engine, metadata, "test")
+    database = Database(engine, "test")
+
+    async def once() -> None:
+        async with database.write() as connection:
+            await insert_new(connection, counters, [{"id": "only", "value": 0}])
+            locked = select(counters.c.value).where(counters.c.id == "only").with_for_update()
+            value = (await connection.execute(locked)).scalar_one()
+            await connection.execute(update(counters).values(value=value + 1))
+
+    for _ in range(times // tasks):
+        await asyncio.gather(*(once() for _ in range(tasks)))
+    await database.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(add(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
