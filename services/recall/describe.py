@@ -86,6 +86,7 @@ class Described:
             start_assumed=isinstance(started, Claim) and started.start is None,
             ended_by_kind=KINDS[type(ended)] if ended else pb.FACT_KIND_UNSPECIFIED,
             ended_by_statement=ended.statement if ended else "",
+            ended_by_reason=ended.reason.name.lower() if isinstance(ended, End) else "",
         )
 
     def _clock(self, revision: Revision) -> int:

@@ -49,12 +49,14 @@ class Recall:
         del request  # it names nothing: the scope does
         current = await self._parts.revisions.current(scope)
         counts = await self._parts.graph.counts(scope, current)
+        clocks = await self._parts.revisions.clocks(scope, [current])
         return pb.ReadGraphResponse(
             entities=counts.entities,
             statements=counts.statements,
             episodes=await self._parts.text.count_episodes(scope),
             claims=counts.claims,
             revision=current,
+            revision_at=clocks.get(current),
         )
 
     async def read_episode(self, scope: Scope, request: pb.ReadEpisodeRequest) -> pb.ReadEpisodeResponse:
