@@ -212,10 +212,10 @@ async def _verdicts(connection: AsyncConnection, scope: Scope, ids: Sequence[Sta
     columns = schema.verdicts.c
     found: dict[str, Any] = {}
     for chunk in id_chunks(ids):
-        query = with_revocations(schema.verdicts).where(
-            columns.scope == scope.key, or_(columns.left.in_(chunk), columns.right.in_(chunk))
-        )
-        found |= {verdict.id: verdict for verdict in await fetch(connection, query, values.verdict_of)}
+        # One side at a time: for "or" SQLite would read all verdicts of the graph.
+        for side in (columns.left, columns.right):
+            query = with_revocations(schema.verdicts).where(columns.scope == scope.key, side.in_(chunk))
+            found |= {verdict.id: verdict for verdict in await fetch(connection, query, values.verdict_of)}
     return sorted(found.values(), key=lambda verdict: (verdict.recorded_at, verdict.id))
 
 

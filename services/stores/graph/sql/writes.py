@@ -74,10 +74,9 @@ async def forget(
             of_statements = (table.c.scope == scope.key) & table.c.statement.in_(chunk)
             await connection.execute(update(table).where(of_statements).values(dict.fromkeys(names, "")))
         verdicts = schema.verdicts.c
-        of_pair = verdicts.left.in_(chunk) | verdicts.right.in_(chunk)
-        await connection.execute(
-            update(schema.verdicts).where(verdicts.scope == scope.key, of_pair).values(why="")
-        )
+        for side in (verdicts.left, verdicts.right):
+            of_pair = (verdicts.scope == scope.key) & side.in_(chunk)
+            await connection.execute(update(schema.verdicts).where(of_pair).values(why=""))
     for nodes in id_chunks(entities):
         await _empty(connection, scope, schema.entities, nodes)
         aliases = schema.aliases.c
