@@ -7,17 +7,22 @@ from dataclasses import dataclass
 from services.domain.graph import Entity
 from services.domain.scope import Scope
 from services.recall.care import Care
+from services.recall.facts_index import FactsIndex
 from services.recall.fuse import Leg
 from services.recall.plan import Plan
 from services.recall.question import Question
 from services.recall.revisions import Known
 from services.recall.standing import Time
+from services.recall.texts_index import TextsIndex
 from services.stores.vectors.port import Collection, Consistency, Vector, VectorFilter, VectorStore
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One question to one graph. `vector` is None where nothing can be embedded; `hints` are entities."""
+    """One question to one graph. `hints` are entities.
+
+    `vector` is None where nothing can be embedded, an index where its store is down.
+    """
 
     scope: Scope
     question: Question
@@ -27,6 +32,8 @@ class Asking:
     hints: Sequence[Entity]
     terms: Sequence[str]
     vector: Vector | None
+    facts_index: FactsIndex | None
+    texts_index: TextsIndex | None
     care: Care
 
 

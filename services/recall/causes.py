@@ -37,13 +37,19 @@ def counts(record: Evidence, known_at: Revision) -> bool:
 
 
 async def read_causes(
-    graph: GraphStore, scope: Scope, statements: Sequence[Statement], spans: Iterable[Span] | None
+    graph: GraphStore,
+    scope: Scope,
+    statements: Sequence[Statement],
+    spans: Iterable[Span] | None,
+    read: Records | None = None,
 ) -> Causes:
     """The records of some statements, and those elsewhere that caused `spans` (None: every span of theirs).
 
-    Raises StoreUnavailable.
+    `read`: records of some of them that were read already. Raises StoreUnavailable.
     """
-    own = await graph.records(scope, [statement.id for statement in statements])
+    have = {statement.id for statement in read.statements} if read else set()
+    wanted = [statement.id for statement in statements if statement.id not in have]
+    own = _joined([*([read] if read else ()), *([await graph.records(scope, wanted)] if wanted else ())])
     by_id = _by_id([own])
     shown = own.spans if spans is None else spans
     needed = {cause for span in shown for cause in (span.started_by, span.ended_by) if cause is not None}
@@ -72,6 +78,17 @@ async def _rivals(
     for verdict in own.verdicts:
         ids |= dict.fromkeys((verdict.left, verdict.right))
     return [id for id in ids if id not in known]
+
+
+def _joined(read: Sequence[Records]) -> Records:
+    return Records(
+        statements=[one for each in read for one in each.statements],
+        claims=[one for each in read for one in each.claims],
+        ends=[one for each in read for one in each.ends],
+        denials=[one for each in read for one in each.denials],
+        verdicts=[one for each in read for one in each.verdicts],
+        spans=[one for each in read for one in each.spans],
+    )
 
 
 def _by_id(read: Iterable[Records]) -> dict[RecordId, Evidence]:

@@ -12,7 +12,7 @@ from services.domain.scope import Scope
 from services.recall.causes import Causes, Evidence, end_precision, read_causes, start_precision
 from services.recall.confidence import confidence
 from services.recall.messages import entity_out, record_out
-from services.stores.graph.port import GraphStore, StatementView
+from services.stores.graph.port import GraphStore, Records, StatementView
 from services.stores.memory.port import RevisionLog
 from services.wire.fields import precision_out
 
@@ -105,12 +105,16 @@ async def describe(
     views: Sequence[StatementView],
     known_at: Revision,
     past: bool = False,
+    read: Records | None = None,
 ) -> Described:
-    """Reads what is needed to show views; with `past` also for spans no longer believed."""
+    """Reads what is needed to show views; with `past` also for spans no longer believed.
+
+    `read`: records that were read already.
+    """
     if not views:
         return nothing_described(known_at)
     shown = None if past else [span for view in views for span in view.spans]
-    causes = await read_causes(graph, scope, [view.statement for view in views], shown)
+    causes = await read_causes(graph, scope, [view.statement for view in views], shown, read)
     every = [span for spans in causes.spans.values() for span in spans] if shown is None else shown
     clocks = await log.clocks(scope, sorted(_revisions(views, every)))
     return Described(known_at, causes, clocks)

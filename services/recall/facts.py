@@ -1,25 +1,25 @@
 """Facts: finds statements by vector, by words, by walking and by time; checks each exactly; ranks them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from services.domain.graph import GraphAspect
 from services.domain.ids import EntityId, StatementId
+from services.domain.predicates import Vocabulary
 from services.recall.asking import Asking, dense_leg
-from services.recall.care import at_once, together
-from services.recall.facts_index import FactsIndex
+from services.recall.care import at_once
 from services.recall.fuse import Leg
 from services.recall.ranking import FactFound, rank_facts, standing_of, with_slots
-from services.recall.seeds import weighed
-from services.recall.shelf import Shelf
+from services.recall.seeds import MAX_FOUND, weighed
 from services.recall.slots import Slots, read_slots
 from services.recall.standing import Time
 from services.recall.walking import PER_LEVEL, Reached, reach, walk_leg
-from services.stores.graph.port import AsOf, GraphStore, StatementFilter, StatementView
+from services.stores.graph.port import AsOf, GraphStore, Records, StatementFilter, StatementView
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
-WIDTH = 60
-"""Hits asked of each search at first."""
+WIDTH = 40
+"""Hits asked of each search at first, or twice what is wanted."""
 WIDENINGS = 3
 """How often a search that the filters left too little of is asked again for four times as many."""
 TIME_HITS = 100
@@ -27,15 +27,23 @@ SLOTS = 10
 """The first facts whose slots are read, for what they replaced and what replaced them."""
 
 
+@dataclass(frozen=True, slots=True)
+class FactsFound:
+    """Facts, best first, and the records that were read of them on the way."""
+
+    facts: Sequence[FactFound] = ()
+    records: Records | None = None
+
+
 class Facts:
     """Searches the statements of one graph."""
 
-    def __init__(self, graph: GraphStore, vectors: VectorStore, shelf: Shelf[FactsIndex]) -> None:
+    def __init__(self, graph: GraphStore, vectors: VectorStore, vocabulary: Vocabulary) -> None:
         self._graph = graph
         self._vectors = vectors
-        self._shelf = shelf
+        self._vocabulary = vocabulary
 
-    async def find(self, asking: Asking, limit: int) -> list[FactFound]:
+    async def find(self, asking: Asking, limit: int) -> FactsFound:
         """At most `limit` facts. What is down is told to `asking.care`, or raised by it."""
         seeds = await self._seeds(asking)
         async with at_once() as group:
@@ -44,7 +52,7 @@ class Facts:
         reached, timed = walking.result(), timing.result()
         fixed = [walk_leg(reached)] if seeds and asking.question.limits.hops else []
         fixed += [timed] if timed is not None else []
-        width = WIDTH
+        width = max(WIDTH, 2 * limit)
         for widening in range(WIDENINGS):
             legs = [*fixed, *await self._searched(asking, width)]
             views = await asking.care.of(self._checked(asking, legs), {})
@@ -53,24 +61,21 @@ class Facts:
                 break
             width *= 4
         found = rank_facts(asking, legs, views, reached)[:limit]
-        slots = await asking.care.of(self._slots(asking, found[:SLOTS]), {})
-        return with_slots(asking.time, found, slots)[:limit]
+        own = await asking.care.of(self._records(asking, found), None)
+        slots = await asking.care.of(self._slots(asking, found[:SLOTS], own), {})
+        return FactsFound(with_slots(asking.time, found, slots)[:limit], own)
 
     async def _seeds(self, asking: Asking) -> dict[EntityId, float]:
         if not asking.question.limits.hops:
             return {}
         named = [entity.id for entity in (*asking.plan.entities, *asking.hints)]
-        words = await asking.care.of(self._entities_by_words(asking), ())
+        words = _entities_by_words(asking)
         near: Sequence[tuple[str, float]] = ()
         if asking.vector is not None and not named and not words:
             leg = dense_leg(self._vectors, asking, "entities_dense", Collection.ENTITIES, 3, VectorFilter())
             found = await asking.care.of(leg, None)
             near = found.hits if found else ()
         return weighed(named, words, near)
-
-    async def _entities_by_words(self, asking: Asking) -> Sequence[tuple[str, float]]:
-        index = await self._shelf.get(asking.scope, asking.known.current)
-        return index.entities.best(index.entities.scores(asking.terms), 3)
 
     async def _walk(self, asking: Asking, seeds: Mapping[EntityId, float]) -> dict[StatementId, Reached]:
         if not seeds:
@@ -107,16 +112,17 @@ class Facts:
         return Leg("time", sorted(hits, key=lambda hit: (-hit[1], hit[0])))
 
     async def _searched(self, asking: Asking, width: int) -> list[Leg]:
-        legs = [asking.care.of(self._by_words(asking, width), None)]
+        index = asking.facts_index
+        legs: list[Leg] = []
+        if index is not None:
+            hits = index.statements.best(index.statements.scores(asking.terms), width)
+            legs.append(Leg("statements_lexical", hits))
         if asking.vector is not None:
             where = _hull(asking.time, asking.question.aspects)
             dense = dense_leg(self._vectors, asking, "statements_dense", Collection.STATEMENTS, width, where)
-            legs.append(asking.care.of(dense, None))
-        return [leg for leg in await together(*legs) if leg is not None]
-
-    async def _by_words(self, asking: Asking, width: int) -> Leg:
-        index = await self._shelf.get(asking.scope, asking.known.current)
-        return Leg("statements_lexical", index.statements.best(index.statements.scores(asking.terms), width))
+            found = await asking.care.of(dense, None)
+            legs += [found] if found else []
+        return legs
 
     async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> dict[StatementId, StatementView]:
         """The hits that stand to the time asked about, read from the store as known."""
@@ -131,8 +137,19 @@ class Facts:
             and standing_of(view, asking.time) is not None
         }
 
-    async def _slots(self, asking: Asking, found: Sequence[FactFound]) -> Slots:
-        return await read_slots(self._graph, asking.scope, [fact.view for fact in found], asking.known.at)
+    async def _records(self, asking: Asking, found: Sequence[FactFound]) -> Records | None:
+        ids = [fact.view.statement.id for fact in found]
+        return await self._graph.records(asking.scope, ids) if ids else None
+
+    async def _slots(self, asking: Asking, found: Sequence[FactFound], own: Records | None) -> Slots:
+        views = [fact.view for fact in found]
+        verdicts = own.verdicts if own else ()
+        return await read_slots(self._graph, self._vocabulary, asking.scope, views, verdicts, asking.known.at)
+
+
+def _entities_by_words(asking: Asking) -> Sequence[tuple[str, float]]:
+    index = asking.facts_index
+    return index.entities.best(index.entities.scores(asking.terms), MAX_FOUND) if index else ()
 
 
 def _walk_time(asking: Asking) -> AsOf:

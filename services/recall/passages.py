@@ -7,10 +7,8 @@ from services.domain.ids import EpisodeId, PassageId
 from services.domain.instants import Instant, Interval
 from services.domain.memory import Episode, Passage
 from services.recall.asking import Asking, dense_leg
-from services.recall.care import together
 from services.recall.fuse import Found, Fused, Leg, fuse, ranked
 from services.recall.messages import said_at
-from services.recall.shelf import Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.memory.port import TextStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
@@ -39,10 +37,9 @@ class PassageFound:
 class Passages:
     """Searches the passages of one graph."""
 
-    def __init__(self, text: TextStore, vectors: VectorStore, shelf: Shelf[TextsIndex]) -> None:
+    def __init__(self, text: TextStore, vectors: VectorStore) -> None:
         self._text = text
         self._vectors = vectors
-        self._shelf = shelf
 
     async def find(self, asking: Asking, limit: int) -> list[PassageFound]:
         """At most `limit` passages, best first."""
@@ -60,21 +57,14 @@ class Passages:
         return _ranked(asking, legs, found, beside)[:limit]
 
     async def _searched(self, asking: Asking, width: int, beside: set[str]) -> list[Leg]:
-        legs = [asking.care.of(self._by_words(asking, width, beside), None)]
+        legs = [] if asking.texts_index is None else [_by_words(asking, asking.texts_index, width, beside)]
         if asking.vector is not None:
             within = asking.time.within
             where = VectorFilter(until=within.end if within else None)
             dense = dense_leg(self._vectors, asking, "passages_dense", Collection.PASSAGES, width, where)
-            legs.append(asking.care.of(dense, None))
-        return [leg for leg in await together(*legs) if leg is not None]
-
-    async def _by_words(self, asking: Asking, width: int, beside: set[str]) -> Leg:
-        """`beside` gets the ids that only a neighbour's words found."""
-        index = await self._shelf.get(asking.scope, asking.known.current)
-        own = index.passages.scores(asking.terms)
-        hits = index.passages.best(index.with_neighbours(own), width)
-        beside |= {id for id, _ in hits if own[index.passages.place(id) or 0] <= 0}
-        return Leg("passages_lexical", hits)
+            found = await asking.care.of(dense, None)
+            legs += [found] if found else []
+        return legs
 
     async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> dict[PassageId, tuple[Passage, Episode]]:
         """The hits that are still there, known by then, and said in the range asked for."""
@@ -93,6 +83,14 @@ class Passages:
     async def episodes(self, asking: Asking, ids: Sequence[EpisodeId]) -> Mapping[EpisodeId, Episode]:
         read = await self._text.episodes(asking.scope, list(dict.fromkeys(ids)))
         return {episode.id: episode for episode in read}
+
+
+def _by_words(asking: Asking, index: TextsIndex, width: int, beside: set[str]) -> Leg:
+    """`beside` gets the ids that only a neighbour's words found."""
+    own = index.passages.scores(asking.terms)
+    hits = index.passages.best(index.with_neighbours(own), width)
+    beside |= {id for id, _ in hits if own[index.passages.place(id) or 0] <= 0}
+    return Leg("passages_lexical", hits)
 
 
 def _is_asked(asking: Asking, passage: Passage, episode: Episode) -> bool:

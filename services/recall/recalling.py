@@ -13,7 +13,7 @@ from services.recall.block import fact_items, merged, passage_items, voice_items
 from services.recall.care import Care, at_once
 from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
-from services.recall.facts import Facts
+from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
 from services.recall.mentions import AliasTable
 from services.recall.pack import pack
@@ -24,15 +24,18 @@ from services.recall.question import Question, question_in
 from services.recall.ranking import FactFound
 from services.recall.revisions import Known, Revisions
 from services.recall.seeds import Hints, Names
+from services.recall.standing import Time
 from services.recall.terms import terms
 from services.recall.texts_index import passage_terms
 from services.recall.voices import VoiceFound, Voices
+from services.stores.graph.port import Records
 from services.stores.vectors.port import Vector
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     facts: Sequence[FactFound] = ()
+    records: Records | None = None
     passages: Sequence[PassageFound] = ()
     voice: Sequence[VoiceFound] = ()
 
@@ -44,11 +47,11 @@ class Recalling:
         self._parts = parts
         self._revisions = revisions
         self._names = names
-        self._shelf = parts.facts_shelf()
-        texts = parts.texts_shelf()
-        self._facts = Facts(parts.graph, parts.vectors, self._shelf)
-        self._passages = Passages(parts.text, parts.vectors, texts)
-        self._voices = Voices(parts.voice, parts.vectors, texts)
+        self.facts_shelf = parts.facts_shelf()
+        self.texts_shelf = parts.texts_shelf()
+        self._facts = Facts(parts.graph, parts.vectors, parts.vocabulary)
+        self._passages = Passages(parts.text, parts.vectors)
+        self._voices = Voices(parts.voice, parts.vectors)
 
     async def __call__(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
         """Raises ValidationFailed, EntityNotFound, RevisionNotReady; unless `allow_degraded` also
@@ -57,10 +60,9 @@ class Recalling:
         question = question_in(request)
         care = Care(question.allow_degraded)
         known = await self._revisions.known(scope, request.known_at, request.min_revision)
-        index = await care.of(self._shelf.get(scope, known.current), None)
-        asking, hints = await self._asking(scope, question, known, care, index)
+        asking, hints = await self._asking(scope, question, known, care)
         found = await self._find(asking)
-        described = await care.of(self._describe(asking, found.facts), nothing_described(known.at))
+        described = await care.of(self._describe(asking, found), nothing_described(known.at))
         names = EvidenceNames()
         items = merged(
             fact_items(found.facts, described, names, asking.time),
@@ -78,27 +80,35 @@ class Recalling:
             evidence=names.given,
             revision=known.at,
             degraded=sorted(care.degraded),
-            answerable=_answerable(asking, found, index),
+            answerable=_answerable(asking, found),
             plan=plan_out(asking, hints.unmatched) if question.explain else None,
             left_out=packed.left_out,
         )
 
     async def _asking(
-        self, scope: Scope, question: Question, known: Known, care: Care, index: FactsIndex | None
+        self, scope: Scope, question: Question, known: Known, care: Care
     ) -> tuple[Asking, Hints]:
         async with at_once() as group:
-            planning = group.create_task(self._plan(scope, question, known, care, index))
+            facts = group.create_task(care.of(self.facts_shelf.get(scope, known.current), None))
+            texts = group.create_task(care.of(self.texts_shelf.get(scope, known.current), None))
             hinting = group.create_task(care.of(self._names.hints(scope, question.hints, known.at), Hints()))
             embedding = group.create_task(care.of(self._vector(question.asked.query), None))
-        plan, hints = planning.result(), hinting.result()
-        time = question.time
-        if time.names_none:
-            time = replace(time, as_of=plan.as_of)
-        if time.names_none:
-            time = replace(time, period=plan.period, show_ended=time.show_ended or plan.looks_back)
-        words = terms(question.asked.query)
-        vector = embedding.result()
-        return Asking(scope, question, plan, time, known, hints.entities, words, vector, care), hints
+        hints, index = hinting.result(), facts.result()
+        plan = await self._plan(scope, question, known, care, index)
+        asking = Asking(
+            scope=scope,
+            question=question,
+            plan=plan,
+            time=_time(question, plan),
+            known=known,
+            hints=hints.entities,
+            terms=terms(question.asked.query),
+            vector=embedding.result(),
+            facts_index=index,
+            texts_index=texts.result(),
+            care=care,
+        )
+        return asking, hints
 
     async def _plan(
         self, scope: Scope, question: Question, known: Known, care: Care, index: FactsIndex | None
@@ -124,20 +134,38 @@ class Recalling:
                 group.create_task(self._passages.find(asking, limits.passages)) if limits.passages else None
             )
             voice = group.create_task(self._voices.find(asking)) if limits.voice else None
+        statements = facts.result() if facts else FactsFound()
         return _Found(
-            facts.result() if facts else (),
+            statements.facts,
+            statements.records,
             passages.result() if passages else (),
             voice.result() if voice else (),
         )
 
-    async def _describe(self, asking: Asking, facts: Sequence[FactFound]) -> Described:
-        views = {view.statement.id: view for fact in facts for view in (fact.view, *fact.replaced)}
+    async def _describe(self, asking: Asking, found: _Found) -> Described:
+        views = {view.statement.id: view for fact in found.facts for view in (fact.view, *fact.replaced)}
         return await describe(
-            self._parts.graph, self._parts.revisions, asking.scope, list(views.values()), asking.known.at
+            self._parts.graph,
+            self._parts.revisions,
+            asking.scope,
+            list(views.values()),
+            asking.known.at,
+            read=found.records,
         )
 
 
-def _answerable(asking: Asking, found: _Found, index: FactsIndex | None) -> float:
+def _time(question: Question, plan: Plan) -> Time:
+    """The time that the request names; only without one that which the question names."""
+    time = question.time
+    if not time.names_none:
+        return time
+    if plan.as_of is not None:
+        return replace(time, as_of=plan.as_of)
+    return replace(time, period=plan.period, show_ended=time.show_ended or plan.looks_back)
+
+
+def _answerable(asking: Asking, found: _Found) -> float:
+    index = asking.facts_index
     scored = [(fact.fused.score, statement_terms(fact.view)) for fact in found.facts]
     scored += [(one.fused.score, passage_terms(one.passage)) for one in found.passages]
     scored.sort(key=lambda pair: -pair[0])

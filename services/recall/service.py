@@ -30,6 +30,11 @@ class Recall:
         self._lists = Lists(parts, revisions, names)
         self._surroundings = Surroundings(parts)
 
+    @property
+    def held_scopes(self) -> int:
+        """How many graphs have an index in memory."""
+        return len({*self._recalling.facts_shelf.scopes, *self._recalling.texts_shelf.scopes})
+
     async def recall(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
         """Answers any question. Raises ValidationFailed, EntityNotFound, RevisionNotReady, EngineError."""
         return await self._recalling(scope, request)

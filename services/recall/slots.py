@@ -4,9 +4,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from services.domain.ids import EntityId, Revision, StatementId
+from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.records import Verdict
 from services.domain.scope import Scope
-from services.recall.care import together
-from services.stores.graph.port import AsOf, GraphStore, StatementView
+from services.stores.graph.port import AsOf, GraphStore, StatementFilter, StatementView
+from services.stores.paging import Page
 
 MAX_RIVALS = 100
 """Statements of slots that are read for one answer."""
@@ -16,21 +18,45 @@ Slots = Mapping[tuple[EntityId, EntityId], Sequence[StatementView]]
 
 
 async def read_slots(
-    graph: GraphStore, scope: Scope, views: Sequence[StatementView], known_at: Revision
+    graph: GraphStore,
+    vocabulary: Vocabulary,
+    scope: Scope,
+    views: Sequence[StatementView],
+    verdicts: Sequence[Verdict],
+    known_at: Revision,
 ) -> Slots:
-    """The slots of some statements. Raises StoreUnavailable."""
-    keys = list(dict.fromkeys((view.subject.id, view.predicate.id) for view in views))
-    listed = await together(*(graph.slot(scope, *key) for key in keys))
-    ids: list[StatementId] = list(dict.fromkeys(id for found in listed if len(found) > 1 for id in found))
-    known = {view.statement.id: view for view in views}
-    missing = [id for id in ids if id not in known][:MAX_RIVALS]
+    """What competes with some statements: in a SINGLE slot all of it, elsewhere what `verdicts` connect.
+
+    Raises StoreUnavailable.
+    """
+    single = [view for view in views if _is_single(view, vocabulary)]
+    rivals: dict[StatementId, StatementView] = {view.statement.id: view for view in views}
+    if single:
+        where = StatementFilter(
+            subjects=list({view.subject.id for view in single}),
+            predicates=list({view.predicate.id for view in single}),
+            include_ended=True,
+        )
+        listed = await graph.list_statements(scope, where, AsOf(known_at), Page(MAX_RIVALS))
+        rivals |= {view.statement.id: view for view in listed.items}
+    multi = {view.statement.id for view in views} - {view.statement.id for view in single}
+    pairs = [pair for pair in ((one.left, one.right) for one in verdicts) if multi.intersection(pair)]
+    paired = dict.fromkeys(id for pair in pairs for id in pair)
+    missing = [id for id in paired if id not in rivals][:MAX_RIVALS]
     if missing:
-        known |= {view.statement.id: view for view in await graph.views(scope, missing, AsOf(known_at))}
+        found = await graph.views(scope, missing, AsOf(known_at))
+        rivals |= {view.statement.id: view for view in found if view.spans}
     slots: dict[tuple[EntityId, EntityId], list[StatementView]] = defaultdict(list)
-    for id in ids:
-        if id in known and known[id].spans:
-            slots[known[id].subject.id, known[id].predicate.id].append(known[id])
+    for view in rivals.values():
+        slots[view.subject.id, view.predicate.id].append(view)
     return slots
+
+
+def _is_single(view: StatementView, vocabulary: Vocabulary) -> bool:
+    try:
+        return vocabulary.cardinality(view.predicate.name) is Cardinality.SINGLE
+    except ValueError:
+        return False
 
 
 def replaced_by(view: StatementView, slot: Sequence[StatementView]) -> list[StatementView]:

@@ -28,8 +28,8 @@ Version = tuple[Revision, int]
 class TextsIndex:
     """Lexical postings of passages, with who stands beside whom, and of voice aspects.
 
-    Built anew when an episode has gone, so that nothing of its words stays. Read it in one go after it was
-    brought forward: the next await may find it larger.
+    Built anew when an episode has gone, so that nothing of its words stays. Between two awaits it is all
+    of one moment; after the next it may be larger.
     """
 
     def __init__(self, text: TextStore, voice: VoiceStore, scope: Scope) -> None:
@@ -54,15 +54,17 @@ class TextsIndex:
             return
         passages = [passage for passage in await self._all_passages() if is_searchable(passage)]
         found = {passage.id for passage in passages}
-        if any(id not in found for id in self.passages.ids):
-            self.passages, self._at = Bm25(), {}
-        fresh = [passage for passage in passages if passage.id not in self.passages]
+        gone = any(id not in found for id in self.passages.ids)
+        fresh = [passage for passage in passages if gone or passage.id not in self.passages]
         cut = await asyncio.to_thread(lambda: [passage_terms(passage) for passage in fresh])
+        voice = await self._all_voice(revision)
+        if gone:
+            self.passages, self._at = Bm25(), {}
         for passage, words in zip(fresh, cut, strict=True):
             self._at[passage.episode, passage.position] = len(self.passages)
             self.passages.add(passage.id, words)
         self._before, self._after = self._beside(-1), self._beside(1)
-        self.voice = await self._all_voice(revision)
+        self.voice = voice
         self._version = version
 
     def with_neighbours(self, scores: Scores) -> Scores:

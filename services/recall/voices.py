@@ -8,12 +8,9 @@ from services.domain.instants import Instant, Interval
 from services.domain.memory import VoiceAspect
 from services.domain.voice import claims_at, held
 from services.recall.asking import Asking, dense_leg
-from services.recall.care import together
 from services.recall.cues import Intent
 from services.recall.fuse import Fused, Leg, fuse, ranked
-from services.recall.shelf import Shelf
 from services.recall.standing import Standing, stand
-from services.recall.texts_index import TextsIndex
 from services.stores.memory.port import VoiceStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
@@ -47,27 +44,27 @@ class VoiceFound:
 class Voices:
     """Searches the voice aspects of one graph."""
 
-    def __init__(self, voice: VoiceStore, vectors: VectorStore, shelf: Shelf[TextsIndex]) -> None:
+    def __init__(self, voice: VoiceStore, vectors: VectorStore) -> None:
         self._voice = voice
         self._vectors = vectors
-        self._shelf = shelf
 
     async def find(self, asking: Asking) -> list[VoiceFound]:
         """The sentences that matter, best first."""
-        parts = [asking.care.of(self._by_words(asking), None)]
+        index = asking.texts_index
+        legs = (
+            []
+            if index is None
+            else [Leg("voice_lexical", index.voice.best(index.voice.scores(asking.terms), WIDTH))]
+        )
         if asking.vector is not None:
             where = VectorFilter(aspects=asking.question.voice_kinds)
             dense = dense_leg(self._vectors, asking, "voice_dense", Collection.VOICE, WIDTH, where)
-            parts.append(asking.care.of(dense, None))
-        legs = [leg for leg in await together(*parts) if leg is not None]
+            near = await asking.care.of(dense, None)
+            legs += [near] if near else []
         found = await asking.care.of(self._checked(asking, legs), {})
         wanted = bool(asking.question.voice_kinds) or asking.plan.intent is Intent.PREFERENCES
         least, most = (0.0, MAX_VOICE_ASKED) if wanted else (LEAST, MAX_VOICE)
         return [one for one in _ranked(asking, legs, found) if one.fused.score >= least][:most]
-
-    async def _by_words(self, asking: Asking) -> Leg:
-        index = await self._shelf.get(asking.scope, asking.known.current)
-        return Leg("voice_lexical", index.voice.best(index.voice.scores(asking.terms), WIDTH))
 
     async def _checked(
         self, asking: Asking, legs: Sequence[Leg]

@@ -10,7 +10,7 @@ from services.recall.fuse import Leg
 from services.recall.messages import entity_out
 from services.stores.graph.port import StatementView, Step
 
-PER_LEVEL = 60
+PER_LEVEL = 40
 """Statements that one level of a recall's walk keeps, newest first."""
 HOP_SHARE = 0.5
 """What a fact is worth beside one that is a hop nearer."""

@@ -367,7 +367,7 @@ class TestShelf:
             for _ in range(3):
                 assert triples(await memory.ask("drinks")) == [("Ana", "drinks", "tea")]
                 assert triples(await memory.ask("drinks", scope=twin())) == [("Ben", "drinks", "mate")]
-                assert len(memory.recall._recalling._shelf.scopes) == 1
+                assert memory.recall.held_scopes == 1
 
 
 def test_the_service_has_every_rpc() -> None:
