@@ -44,6 +44,11 @@ class Bm25:
         """About what it takes of memory."""
         return self._postings * 8 + len(self._terms) * _TERM_BYTES + len(self.ids) * _DOCUMENT_BYTES
 
+    @property
+    def words(self) -> set[str]:
+        """Every term of every document."""
+        return set(self._terms)
+
     def place(self, id: str) -> int | None:
         """Where a document stands in `ids` and in scores."""
         return self._places.get(id)

@@ -37,6 +37,8 @@ class Plan:
     cues: Cues
     as_of: Instant | None = None
     period: Interval | None = None
+    timeless: str = ""
+    """The question without the times that it names: what is left to be answered."""
 
     @property
     def entities(self) -> list[Entity]:
@@ -65,6 +67,7 @@ def make_plan(asked: Asked, table: AliasTable, predicates: PredicateWords | None
         cues=read_cues(asked.query, predicates),
         as_of=_moment(times),
         period=_period(times),
+        timeless=_without(asked.query, times),
     )
 
 
@@ -89,6 +92,12 @@ def _times(asked: Asked) -> list[TimeExpression]:
     except (ZoneInfoNotFoundError, OverflowError, ValueError):
         # An unknown zone is refused where requests are checked; a date beyond the calendar is no date.
         return []
+
+
+def _without(query: str, times: Sequence[TimeExpression]) -> str:
+    for time in reversed(times):
+        query = f"{query[: time.begin]} {query[time.finish :]}"
+    return query
 
 
 def _moment(times: Sequence[TimeExpression]) -> Instant | None:

@@ -85,6 +85,11 @@ class Recalling:
             left_out=packed.left_out,
         )
 
+    def words_held(self, scope: Scope) -> set[str]:
+        """The words of passages that are in memory."""
+        index = self.texts_shelf.held(scope)
+        return index.passages.words if index else set()
+
     async def _asking(
         self, scope: Scope, question: Question, known: Known, care: Care
     ) -> tuple[Asking, Hints]:
@@ -174,7 +179,7 @@ def _answerable(asking: Asking, found: _Found) -> float:
     for fact in found.facts:
         about |= {fact.view.subject.id} | ({fact.view.object.id} if fact.view.object else set())
     return answerable(
-        asking.terms,
+        terms(asking.plan.timeless),
         index.statements.idf if index else lambda _: 1.0,
         [set(words) for _, words in scored],
         named,

@@ -35,6 +35,10 @@ class Recall:
         """How many graphs have an index in memory."""
         return len({*self._recalling.facts_shelf.scopes, *self._recalling.texts_shelf.scopes})
 
+    def words_held(self, scope: Scope) -> set[str]:
+        """The words that the index of a graph's passages holds; for checks of an erasure."""
+        return self._recalling.words_held(scope)
+
     async def recall(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
         """Answers any question. Raises ValidationFailed, EntityNotFound, RevisionNotReady, EngineError."""
         return await self._recalling(scope, request)

@@ -46,6 +46,11 @@ class Shelf(Generic[I]):
         self._evict(scope)
         return place.index
 
+    def held(self, scope: Scope) -> I | None:
+        """The index of a scope as it is, if there is one."""
+        place = self._places.get(scope)
+        return place.index if place else None
+
     @property
     def bytes(self) -> int:
         return sum(place.index.bytes for place in self._places.values())

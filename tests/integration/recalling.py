@@ -31,6 +31,7 @@ class Memory:
     world: World
     recall: Recall
     embedder: Embedder
+    parts: Parts
 
     async def say(
         self, name: str, said_on: str, *lines: tuple[str, str], scope: Scope | None = None, session: str = ""
@@ -123,7 +124,7 @@ async def a_memory(
             vocabulary=vocabulary(single),
             options=options or Options(wait_seconds=0.2),
         )
-        yield Memory(world, Recall(parts), embedder)
+        yield Memory(world, Recall(parts), embedder, parts)
 
 
 def triples(answer: pb.RecallResponse) -> list[Triple]:

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from services.domain.graph import EntityType
 from services.domain.ids import EntityId
-from services.domain.instants import Instant
 from services.domain.names import name_key
 from services.domain.predicates import default_vocabulary
 from services.recall.cues import Intent, PredicateWords
@@ -109,10 +108,6 @@ def test_intent(query: str, intent: Intent) -> None:
     assert plan(query).intent is intent
 
 
-def days(start: Instant | None, end: Instant | None) -> tuple[Instant | None, Instant | None]:
-    return start, end
-
-
 @pytest.mark.parametrize(
     ("query", "start", "end"),
     [
@@ -146,6 +141,11 @@ def test_as_of_is_the_last_instant_of_what_it_names(query: str, last: str) -> No
     read = plan(query)
     assert read.as_of == on(last) - 1
     assert read.period is None
+
+
+def test_what_is_asked_is_left_without_its_times() -> None:
+    assert plan("What did Wen do in 2024?").timeless.split() == ["What", "did", "Wen", "do", "in", "?"]
+    assert plan("Who is Wen?").timeless == "Who is Wen?"
 
 
 def test_a_question_without_time_has_none() -> None:
