@@ -19,6 +19,8 @@ from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
 MAX_CANDIDATES = 5
 MIN_COSINE = 0.75
+"""From which two sentences are compared. One that says of itself that it ends an earlier one is compared with
+its nearest, however near: "I hate sushi now" and "I love sushi" share few words and little meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,10 @@ class Voice:
         hits = await self._vectors.search(
             scope, Collection.VOICE, list(vectors), MAX_CANDIDATES * 2, VectorFilter()
         )
-        wanted = [[VoiceId(hit.id) for hit in found if hit.score >= MIN_COSINE] for found in hits]
+        wanted = [
+            [VoiceId(hit.id) for hit in found if one.fact.ends_earlier or hit.score >= MIN_COSINE]
+            for one, found in zip(spoken, hits, strict=True)
+        ]
         ids = list(dict.fromkeys(voice for found in wanted for voice in found))
         held = {aspect.id: aspect for aspect in await self._voice.aspects(scope, ids) if _open(aspect, known)}
         candidates = list(held.values())
