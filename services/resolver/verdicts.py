@@ -11,7 +11,7 @@ from rapidfuzz import fuzz
 from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, derive_id
 from services.domain.predicates import Cardinality, Vocabulary
-from services.domain.records import Judge, Verdict
+from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine
 from services.llm.tasks import JudgeStatements, KnownFact, Pair, Setting
@@ -37,7 +37,9 @@ class _Side:
 
 
 class Verdicts:
-    """Drafts verdict records. Positions that the engine was not offered change nothing."""
+    """Drafts verdict records. Positions that the engine was not offered change nothing, nor does a
+    contradiction between facts about different subjects.
+    """
 
     def __init__(
         self,
@@ -94,7 +96,10 @@ class Verdicts:
             if pair not in open_pairs:
                 continue
             open_pairs.discard(pair)
-            left, right = sorted((new[pair.new].statement.id, candidates[pair.candidate].statement.id))
+            one, other = new[pair.new].statement, candidates[pair.candidate].statement
+            if verdict.kind is VerdictKind.CONTRADICTS and one.subject != other.subject:
+                continue  # what one thing does says nothing of what another does
+            left, right = sorted((one.id, other.id))
             made = RecordId(derive_id(scope, "verdict", left, right, int(verdict.kind), "model", episode))
             draft.verdicts[made] = Verdict(
                 made,
