@@ -33,8 +33,10 @@ from services.domain.scope import Scope
 
 DEFAULT_PAGE = 50
 MAX_PAGE = 500
-DEFAULT_DEPTH = 2
-DEFAULT_EDGES_PER_LEVEL = 50
+DEFAULT_DEPTH = 1
+DEFAULT_NODES = 200
+DEFAULT_EDGES = 500
+DEFAULT_EDGES_PER_LEVEL = 200
 
 
 class Reads:
@@ -193,8 +195,8 @@ def _entry(statement: values_pb2.Statement, now: Instant) -> memory_statements_p
 def _capped(
     graph: recall_subgraph_pb2.GetSubgraphResponse, request: recall_subgraph_pb2.GetSubgraphRequest
 ) -> recall_subgraph_pb2.GetSubgraphResponse:
-    edges = list(graph.edges)[: request.max_edges or None]
-    nodes = list(graph.nodes)[: request.max_nodes or None]
+    edges = list(graph.edges)[: request.max_edges or DEFAULT_EDGES]
+    nodes = list(graph.nodes)[: request.max_nodes or DEFAULT_NODES]
     kept = {node.entity.entity_id for node in nodes}
     edges = [edge for edge in edges if _ends(edge) <= kept]
     return recall_subgraph_pb2.GetSubgraphResponse(

@@ -7,11 +7,13 @@ from gateway.convert.times import instant_of, known_at_in, timestamp
 from palimpsest.internal.v1 import recall_pb2 as internal
 from palimpsest.internal.v1 import values_pb2
 from palimpsest.v1 import common_pb2, recall_pb2, recall_subgraph_pb2, voice_pb2
+from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
 
 DEFAULT_HOPS = 2
 DEFAULT_FACTS = 20
 DEFAULT_PASSAGES = 10
+DEFAULT_TOKENS = 2_000
 DEFAULT_INCLUDE = frozenset(
     {recall_pb2.RECALL_INCLUDE_FACTS, recall_pb2.RECALL_INCLUDE_PASSAGES, recall_pb2.RECALL_INCLUDE_VOICE}
 )
@@ -38,13 +40,16 @@ _COMPONENTS = {
 }
 
 
-def question_in(request: recall_pb2.RecallRequest, now: Instant, time_zone: str) -> internal.RecallRequest:
-    """One graph's question; `time_zone` is the graph's, used when the caller names none."""
+def question_in(
+    request: recall_pb2.RecallRequest, now: Instant, settings: GraphSettings
+) -> internal.RecallRequest:
+    """One question to a graph of these settings: its time zone counts where the caller names none."""
     include = set(request.include) or DEFAULT_INCLUDE
     asked = internal.RecallRequest(
         query=request.query,
         now=instant_of(request.now) if request.HasField("now") else now,
-        time_zone=request.time_zone or time_zone,
+        time_zone=request.time_zone or settings.time_zone or "UTC",
+        user_name=settings.user_name,
         known_at=known_at_in(request.known_at),
         graph_aspects=[aspect_in(aspect) for aspect in request.graph_aspects],
         voice_aspects=[voice_kind_in(kind) for kind in request.voice_aspects],
@@ -53,13 +58,14 @@ def question_in(request: recall_pb2.RecallRequest, now: Instant, time_zone: str)
         max_hops=request.max_hops if request.HasField("max_hops") else DEFAULT_HOPS,
         max_facts=request.max_facts if request.HasField("max_facts") else DEFAULT_FACTS,
         max_passages=request.max_passages if request.HasField("max_passages") else DEFAULT_PASSAGES,
-        token_budget=request.token_budget,
+        token_budget=request.token_budget if request.HasField("token_budget") else DEFAULT_TOKENS,
         include_facts=recall_pb2.RECALL_INCLUDE_FACTS in include,
         include_passages=recall_pb2.RECALL_INCLUDE_PASSAGES in include,
         include_voice=recall_pb2.RECALL_INCLUDE_VOICE in include,
         explain=request.explain,
         allow_degraded=request.allow_degraded,
         min_revision=request.min_revision,
+        include_ended=True,  # where no time is asked for, what has ended comes after what holds
     )
     if request.HasField("as_of"):
         asked.as_of = instant_of(request.as_of)
