@@ -1,9 +1,11 @@
 """What the tests of time are given: records in few words, and the shared timelines as records."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import permutations
 from pathlib import Path
+from random import Random
 from typing import Any, TypeVar
 
 import yaml
@@ -11,7 +13,7 @@ import yaml
 from services.domain.ids import EpisodeId, RecordId, StatementId
 from services.domain.instants import Instant, Precision, instant, moment
 from services.domain.records import Claim, Denial, End, Source
-from services.domain.timeline import DerivedSpan
+from services.domain.timeline import DerivedSpan, timeline
 
 CASES = Path(__file__).parents[2] / "cases"
 
@@ -118,11 +120,31 @@ def _case(case: dict[str, Any]) -> Timeline:
     return Timeline(case["id"], predicate, "slot" in case, tuple(records), case)
 
 
+Record = Claim | End | Denial
 R = TypeVar("R", Claim, End, Denial)
 
 
 def of_kind(records: Iterable[Claim | End | Denial], kind: type[R]) -> list[R]:
     return [record for record in records if isinstance(record, kind)]
+
+
+def orders(records: Sequence[Record]) -> Iterator[tuple[Record, ...]]:
+    """Every order of up to 6 records; of more, 500 drawn ones."""
+    if len(records) <= 6:
+        yield from permutations(records)
+        return
+    random = Random(7)
+    for _ in range(500):
+        yield tuple(random.sample(records, len(records)))
+
+
+def derived(records: Sequence[Record], single: bool = True) -> tuple[DerivedSpan, ...]:
+    return timeline(
+        of_kind(records, Claim),
+        of_kind(records, End),
+        of_kind(records, Denial),
+        lambda one, other: single and one != other,
+    )
 
 
 def shown(spans: tuple[DerivedSpan, ...]) -> list[Shown]:
