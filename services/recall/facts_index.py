@@ -23,7 +23,8 @@ class FactsIndex:
     """Lexical postings of statements and entities, and the alias table, as of one published revision.
 
     What it holds may be more than a reader may see: every hit is read again from the store, as asked.
-    Statements are read in order of creation, so a later revision costs what it adds.
+    Statements are read in order of creation, so a later revision costs what it adds. Built anew when claims
+    have been revoked, so that no words of a deleted episode stay.
     """
 
     def __init__(self, graph: GraphStore, vocabulary: Vocabulary, scope: Scope) -> None:
@@ -31,9 +32,8 @@ class FactsIndex:
         self._vocabulary = vocabulary
         self._scope = scope
         self._revision: Revision | None = None
-        self._after = ""
-        self._unread: set[StatementId] = set()
-        self.statements = Bm25()
+        self._claims = 0
+        self._start_anew()
         self.entities = Bm25()
         self.aliases = AliasTable(())
         self.predicates = PredicateWords((), vocabulary)
@@ -46,6 +46,9 @@ class FactsIndex:
         """Reads what `revision` has and this has not. Raises StoreUnavailable, and can then be repeated."""
         if self._revision is not None and revision <= self._revision:
             return
+        claims = (await self._graph.counts(self._scope, revision)).claims
+        if claims < self._claims:
+            self._start_anew()
         await self._read_statements(revision)
         aliases = AliasTable(await self._graph.aliases(self._scope, revision))
         entities = Bm25()
@@ -53,7 +56,12 @@ class FactsIndex:
             entities.add(id, [term for name in names for term in terms(name)])
         self.aliases, self.entities = aliases, entities
         self.predicates = PredicateWords(aliases.predicates, self._vocabulary)
-        self._revision = revision
+        self._revision, self._claims = revision, claims
+
+    def _start_anew(self) -> None:
+        self._after = ""
+        self._unread: set[StatementId] = set()
+        self.statements = Bm25()
 
     async def _read_statements(self, revision: Revision) -> None:
         # Ids that were met without a readable text (not published yet, or forgotten) are asked for again.

@@ -1,8 +1,10 @@
 """Parts: what the recall service stands on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from services.domain.predicates import Vocabulary
+from services.domain.scope import Scope
 from services.llm.port import Embedder
 from services.recall.facts_index import FactsIndex
 from services.recall.revisions import WAIT_SECONDS
@@ -42,6 +44,8 @@ class Parts:
         """The indexes of statements of lately used graphs."""
         return Shelf(lambda scope: FactsIndex(self.graph, self.vocabulary, scope), self.options.facts_bytes)
 
-    def texts_shelf(self) -> Shelf[TextsIndex]:
-        """The indexes of passages and voice of lately used graphs."""
-        return Shelf(lambda scope: TextsIndex(self.text, self.voice, scope), self.options.texts_bytes)
+    def texts_shelf(self, on_gone: Callable[[Scope], None]) -> Shelf[TextsIndex]:
+        """The indexes of passages and voice of lately used graphs; `on_gone` is told of deleted text."""
+        return Shelf(
+            lambda scope: TextsIndex(self.text, self.voice, scope, on_gone), self.options.texts_bytes
+        )

@@ -48,7 +48,7 @@ class Recalling:
         self._revisions = revisions
         self._names = names
         self.facts_shelf = parts.facts_shelf()
-        self.texts_shelf = parts.texts_shelf()
+        self.texts_shelf = parts.texts_shelf(self.facts_shelf.drop)
         self._facts = Facts(parts.graph, parts.vectors, parts.vocabulary)
         self._passages = Passages(parts.text, parts.vectors)
         self._voices = Voices(parts.voice, parts.vectors)
@@ -86,9 +86,9 @@ class Recalling:
         )
 
     def words_held(self, scope: Scope) -> set[str]:
-        """The words of passages that are in memory."""
-        index = self.texts_shelf.held(scope)
-        return index.passages.words if index else set()
+        """The words of passages and facts that are in memory."""
+        texts, facts = self.texts_shelf.held(scope), self.facts_shelf.held(scope)
+        return (texts.passages.words if texts else set()) | (facts.statements.words if facts else set())
 
     async def _asking(
         self, scope: Scope, question: Question, known: Known, care: Care

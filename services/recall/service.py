@@ -36,7 +36,7 @@ class Recall:
         return len({*self._recalling.facts_shelf.scopes, *self._recalling.texts_shelf.scopes})
 
     def words_held(self, scope: Scope) -> set[str]:
-        """The words that the index of a graph's passages holds; for checks of an erasure."""
+        """The words that the indexes of a graph's passages and facts hold; for checks of an erasure."""
         return self._recalling.words_held(scope)
 
     async def recall(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:

@@ -51,6 +51,10 @@ class Shelf(Generic[I]):
         place = self._places.get(scope)
         return place.index if place else None
 
+    def drop(self, scope: Scope) -> None:
+        """Forgets the index of a scope; the next use builds it anew."""
+        self._places.pop(scope, None)
+
     @property
     def bytes(self) -> int:
         return sum(place.index.bytes for place in self._places.values())

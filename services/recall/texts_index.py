@@ -1,7 +1,7 @@
 """TextsIndex: one graph's passages and voice aspects, searchable by words; read from the memory stores."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,14 @@ class TextsIndex:
     of one moment; after the next it may be larger.
     """
 
-    def __init__(self, text: TextStore, voice: VoiceStore, scope: Scope) -> None:
+    def __init__(
+        self, text: TextStore, voice: VoiceStore, scope: Scope, on_gone: Callable[[Scope], None]
+    ) -> None:
+        """`on_gone` is told when text has been deleted: what else was made of it must go."""
         self._text = text
         self._voice_store = voice
         self._scope = scope
+        self._on_gone = on_gone
         self._version: Version | None = None
         self.passages = Bm25()
         self.voice = Bm25()
@@ -60,6 +64,7 @@ class TextsIndex:
         voice = await self._all_voice(revision)
         if gone:
             self.passages, self._at = Bm25(), {}
+            self._on_gone(self._scope)
         for passage, words in zip(fresh, cut, strict=True):
             self._at[passage.episode, passage.position] = len(self.passages)
             self.passages.add(passage.id, words)

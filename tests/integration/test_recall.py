@@ -12,9 +12,11 @@ from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.internal.v1 import values_pb2 as values
 from services.domain.errors import EntityNotFound, NotImplementedYet, RevisionNotReady, ValidationFailed
 from services.domain.ids import EpisodeId
+from services.domain.memory import VoiceKind
 from services.domain.recalled import is_recalled
 from services.llm import tokens
 from services.llm.port import ModelUnavailable, Vectors
+from services.llm.tasks import VoiceVerdict
 from services.recall.parts import Options, Parts
 from services.recall.service import Recall
 from services.stores.errors import StoreUnavailable
@@ -248,6 +250,50 @@ class TestDeletion:
         assert triples(answer) == [("Atlas", DATABASE, "MySQL 8.0")]
         assert "PostgreSQL" not in str(answer.passages) + answer.context
         assert not answer.facts[0].statement.spans[0].HasField("invalid_at")
+
+
+class TestVoice:
+    async def said(self, memory: Memory, name: str, day: str, text: str, kind: VoiceKind) -> None:
+        """One sentence of the user's voice, through the resolver."""
+        episode = await memory.say(name, day, ("Ana", text))
+        fact = values.VoiceFact(text=text, quote=text, kind=kind, passage_id=f"passage-{name}-0")
+        setting = values.Setting(kind="conversation", reference_time=episode.reference_time)
+        staged = resolver_pb2.StoreFactsRequest(episode_id=episode.id, voice=[fact], setting=setting)
+        await memory.world.resolver.store_facts(memory.world.scope, staged)
+        asked = resolver_pb2.ResolveRequest(episode_id=episode.id)
+        await memory.world.resolver.resolve(memory.world.scope, asked)
+
+    async def test_a_sentence_is_found_whole_dated_and_by_kind(self, memory: Memory) -> None:
+        rule = "Always run the tests before you open a PR."
+        await self.said(memory, "a", "2025-01-01", rule, VoiceKind.DIRECTIVE)
+        await self.said(memory, "b", "2025-02-01", "I prefer green tea.", VoiceKind.PREFERENCE)
+        answer = await memory.ask("What shall I do before opening a PR?", include_passages=False)
+        assert answer.voice[0].voice.text == rule
+        assert (answer.voice[0].holds, answer.voice[0].voice.kind) == (True, "Directive")
+        assert f'- "{rule}"  since 2025-01-01 [e1]' in answer.context.splitlines()
+        liked = await memory.ask("PR tea", voice_aspects=["Preference"])
+        assert [one.voice.text for one in liked.voice] == ["I prefer green tea."]
+        before = await memory.ask("PR tea", as_of=on("2025-01-15"), voice_aspects=list(VoiceKind))
+        assert [one.voice.text for one in before.voice] == [rule]
+        unknown = await memory.ask(
+            "PR tea", known_at=values.KnownAt(revision=1), voice_aspects=list(VoiceKind)
+        )
+        assert [one.voice.text for one in unknown.voice] == [rule]
+        none = await memory.ask("PR tea", include_voice=False)
+        assert not none.voice
+
+    async def test_one_that_was_replaced_is_ended_and_comes_after(self, memory: Memory) -> None:
+        await self.said(memory, "a", "2025-01-01", "I love sushi.", VoiceKind.PREFERENCE)
+        memory.world.engine.judge_of_voice = lambda task: [VoiceVerdict(0, 0, duplicate=False)]
+        await self.said(memory, "b", "2025-06-01", "I love sushi no more.", VoiceKind.PREFERENCE)
+        answer = await memory.ask("Do I like sushi?", include_ended=True, include_passages=False)
+        assert [(one.voice.text, one.holds) for one in answer.voice] == [
+            ("I love sushi no more.", True),
+            ("I love sushi.", False),
+        ]
+        assert '- "I love sushi."  since 2025-01-01 until 2025-06-01 [e2]' in answer.context
+        then = await memory.ask("Do I like sushi?", as_of=on("2025-03-01"))
+        assert [one.voice.text for one in then.voice] == ["I love sushi."]
 
 
 class TestBudget:

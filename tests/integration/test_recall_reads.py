@@ -331,3 +331,27 @@ class TestIndexes:
         answer = await memory.ask("canarywords", include_facts=False)
         assert [found.passage.id for found in answer.passages] == ["passage-b-0"]
         assert memory.recall.words_held(scope) == {"ana", "word"}
+
+    @pytest.mark.parametrize("text_first", [True, False])
+    async def test_words_of_deleted_facts_are_held_no_more(self, memory: Memory, text_first: bool) -> None:
+        world = memory.world
+        await memory.tell("a", "2024-01-01", ("Ana", "drinks", "canarywater"))
+        await memory.tell("b", "2024-01-01", ("Ana", "drinks", "tea"))
+        assert (await memory.ask("canarywater")).facts
+
+        async def delete_text() -> None:
+            await world.memory.text.delete_episode(world.scope, EpisodeId("episode-a"), on("2024-02-01"))
+
+        if text_first:
+            await delete_text()
+            await memory.ask("canarywater")
+        revoke = resolver_pb2.RevokeRequest(commit_id="gone", episode_id="episode-a")
+        await world.resolver.revoke(world.scope, revoke)
+        if not text_first:
+            await memory.ask("canarywater")
+            await delete_text()
+        for _ in range(2):
+            answer = await memory.ask("canarywater", include_ended=True)
+            assert [triple(fact.statement) for fact in answer.facts] == [("Ana", "drinks", "tea")]
+        assert memory.recall.words_held(world.scope) == {"ana", "drink", "tea", "teller"}
+        assert "canarywater" not in str(answer)
