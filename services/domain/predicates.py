@@ -4,12 +4,13 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PLURAL = re.compile(r"[^siu]s$")
 _NOT_WORD = re.compile(r"[\W_]+")
 
 
@@ -37,6 +38,8 @@ class Vocabulary:
     aliases: Mapping[str, str] = field(default_factory=dict)
     cardinalities: Mapping[str, Cardinality] = field(default_factory=dict)
     inverses: Mapping[str, str] = field(default_factory=dict)
+    single_words: frozenset[str] = frozenset()
+    """First words that say "the one", as in primary_database."""
 
     def canonical(self, name: str) -> str:
         """The canonical form of any spelling or alias. Raises ValueError when no word is in it."""
@@ -44,8 +47,12 @@ class Vocabulary:
         return self.aliases.get(spelt, spelt)
 
     def cardinality(self, name: str) -> Cardinality:
-        """Of a predicate in any spelling; an unknown one is MULTI."""
-        return self.cardinalities.get(self.canonical(name), Cardinality.MULTI)
+        """Of a predicate in any spelling. An unknown one is MULTI, unless its first word says "the one"."""
+        canonical = self.canonical(name)
+        if canonical in self.cardinalities:
+            return self.cardinalities[canonical]
+        unique = canonical.split("_")[0] in self.single_words and not _PLURAL.search(canonical)
+        return Cardinality.SINGLE if unique else Cardinality.MULTI
 
     def inverse(self, name: str) -> str | None:
         """The canonical form that says the same from object to subject (itself when symmetric), if known."""
@@ -68,7 +75,7 @@ class Vocabulary:
             if declared.inverse is not None:
                 inverse = spelling(declared.inverse)
                 inverses[name], inverses[inverse] = inverse, name
-        return Vocabulary(_flat(aliases), cardinalities, inverses)
+        return replace(self, aliases=_flat(aliases), cardinalities=cardinalities, inverses=inverses)
 
 
 def spelling(name: str) -> str:
@@ -92,7 +99,8 @@ def default_vocabulary() -> Vocabulary:
     inverses: dict[str, str] = {}
     for one, other in data["inverses"]:
         inverses[one], inverses[other] = other, one
-    return Vocabulary(aliases, dict.fromkeys(data["single"], Cardinality.SINGLE), inverses)
+    single = dict.fromkeys(data["single"], Cardinality.SINGLE)
+    return Vocabulary(aliases, single, inverses, frozenset(data["single_words"]))
 
 
 def _flat(aliases: Mapping[str, str]) -> dict[str, str]:

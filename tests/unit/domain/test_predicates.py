@@ -47,6 +47,10 @@ def test_a_spelling_is_its_own_spelling(name: str) -> None:
         ("birthday", "born_on", Cardinality.SINGLE), ("assigned_to", "assigned_to", Cardinality.SINGLE),
         ("marital_status", "marital_status", Cardinality.SINGLE),
         ("reports to", "reports_to", Cardinality.SINGLE),
+        ("favourite colour", "favourite_colour", Cardinality.SINGLE),
+        ("currentStatus", "status", Cardinality.SINGLE), ("main_address", "main_address", Cardinality.SINGLE),
+        ("current projects", "current_projects", Cardinality.MULTI),
+        ("team lead", "led_by", Cardinality.SINGLE),
         ("uses", "uses", Cardinality.MULTI), ("likes", "likes", Cardinality.MULTI),
         ("knows", "knows", Cardinality.MULTI), ("deployed_on", "deployed_on", Cardinality.MULTI),
         ("storage_binding", "storage_binding", Cardinality.MULTI),
@@ -81,6 +85,7 @@ def test_declarations_go_on_top() -> None:
         [
             Declaration("Favourite Colour", Cardinality.SINGLE, aliases=("best colour",)),
             Declaration("lives_in", Cardinality.MULTI),
+            Declaration("favourite_food", Cardinality.MULTI),
             Declaration("mentors", inverse="mentored by"),
             Declaration("employer", Cardinality.MULTI, aliases=("works at",)),
         ]
@@ -88,6 +93,8 @@ def test_declarations_go_on_top() -> None:
     assert mine.cardinality("best_colour") is Cardinality.SINGLE
     assert mine.canonical("bestColour") == "favourite_colour"
     assert mine.cardinality("resides_in") is Cardinality.MULTI
+    assert mine.cardinality("favourite food") is Cardinality.MULTI
+    assert mine.cardinality("favourite dish") is Cardinality.SINGLE
     assert (mine.inverse("mentors"), mine.inverse("mentored_by")) == ("mentored_by", "mentors")
     assert (
         mine.canonical("employed_by")
