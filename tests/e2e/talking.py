@@ -153,6 +153,16 @@ class Memory:
         )
         return answer
 
+    async def delete(self, episode_id: str) -> memory_episodes_pb2.DeleteEpisodeResponse:
+        """Deletes an episode."""
+        asked = memory_episodes_pb2.DeleteEpisodeRequest(
+            graph_id=self.graph, episode_id=episode_id, request_id=self.tenant.request_id()
+        )
+        answer: memory_episodes_pb2.DeleteEpisodeResponse = await self.tenant.call(
+            self.tenant.memory.DeleteEpisode, asked
+        )
+        return answer
+
     async def timeline(
         self, subject: str, predicate: str, known_at: common_pb2.KnownAt | None = None
     ) -> list[tuple[str, str, str]]:
