@@ -42,3 +42,11 @@ async def watch_job(connection: Connection, job_id: str) -> AsyncIterator[job_pb
             if left == 0:
                 raise
             await asyncio.sleep(error.retry_after_seconds or WAIT_SECONDS)
+
+
+async def wait_for(connection: Connection, job_id: str) -> job_pb2.Job:
+    """The job in its final state. Raises as `watch_job`."""
+    last = job_pb2.Job()
+    async for job in watch_job(connection, job_id):
+        last = job
+    return last

@@ -138,7 +138,7 @@ def _records(response: memory_statements_pb2.GetStatementResponse) -> Renderable
     def add(kind: str, says: str, source: statement_pb2.RecordSource) -> None:
         said = shown(source.attested_at) if source.HasField("attested_at") else ""
         style = "dim strike" if source.HasField("revoked_at") else ""
-        row = [kind, says, said, source.quote or source.reason, source.episode_id]
+        row = [kind, says + words.why(source.origin), said, source.quote or source.reason, source.episode_id]
         table.add_row(*(escape(cell) for cell in row), style=style)
 
     for claim in response.claims:

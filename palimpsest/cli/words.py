@@ -70,11 +70,18 @@ def until(span: statement_pb2.Span) -> str:
 def cause(record: statement_pb2.Cause) -> str:
     """What a border rests on: its kind, and why the record was made where that is telling."""
     kind = word(statement_pb2.CauseKind.Name, record.kind, "CAUSE_KIND_").replace("_", " ")
-    if record.origin == statement_pb2.RECORD_ORIGIN_SOURCE_REMOVED:
-        return f"{kind}, source removed"
-    if record.origin == statement_pb2.RECORD_ORIGIN_USER:
-        return f"{kind}, by a user"
-    return kind
+    return kind + why(record.origin)
+
+
+def why(origin: statement_pb2.RecordOrigin.ValueType) -> str:
+    """Why a record was made, to be put after it; empty where an episode simply says so."""
+    match origin:
+        case statement_pb2.RECORD_ORIGIN_SOURCE_REMOVED:
+            return ", source removed"
+        case statement_pb2.RECORD_ORIGIN_USER:
+            return ", by a user"
+        case _:
+            return ""
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Table:

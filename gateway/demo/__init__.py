@@ -1,0 +1,1 @@
+"""The demo: a story told by real calls to a product that runs for it alone."""

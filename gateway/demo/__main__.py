@@ -1,0 +1,150 @@
+"""`python -m gateway.demo`: starts the product, tells the story, stops what it started.
+
+Exit code 0: every fact that the story tells holds. 1: some don't, or the product did not start.
+KEEP=1 leaves it running and says how to talk to it. STORES names the stores; only `embedded` is built.
+"""
+
+import asyncio
+import os
+import shlex
+import signal
+import sys
+import time
+
+from rich.console import Console
+
+from gateway.demo import changes, conversation, handbook, money
+from gateway.demo.child import Child, NotUp, admin, product
+from gateway.demo.stage import Stage
+from palimpsest.connection import Connection, new_request_id
+from palimpsest.errors import CallError
+from palimpsest.v1 import admin_pb2
+
+TENANT = "acme"
+PIPE_WIDTH = 140
+"""Columns where the output is no terminal."""
+CREDITS = 5_000_000
+"""Micro-credits that the tenant is granted: five credits."""
+
+
+def main() -> int:
+    """Tells the story; returns the exit code."""
+    console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH)
+    stores = os.environ.get("STORES") or "embedded"
+    if stores != "embedded":
+        console.print(
+            f"STORES={stores}: the demo runs on the embedded stores (SQLite, Milvus Lite) only. "
+            "Production stores (NebulaGraph, Milvus, PostgreSQL) come later."
+        )
+        return 1
+    # As Ctrl-C: what was started is stopped on the way out.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return asyncio.run(_run(console, keep=os.environ.get("KEEP", "") not in {"", "0"}))
+    except KeyboardInterrupt:
+        console.print("interrupted; everything was stopped")
+        return 130
+
+
+async def _run(console: Console, keep: bool) -> int:
+    started = time.monotonic()
+    console.print("[bold]Palimpsest[/]: facts that stop being true are struck through, dated and attributed.")
+    console.print("Starting `palimpsest up` in a folder of its own …")
+    try:
+        async with product(keep) as child:
+            console.print(f"It serves on {child.target} after {time.monotonic() - started:.0f} s.")
+            operator = _operator_key(child)
+            key = await _make_tenant(child.target, operator)
+            async with Connection(child.target, key) as connection:
+                stage = Stage(connection, console)
+                _loudly_offline(stage)
+                for chapter in (conversation, handbook, changes, money):
+                    await chapter.play(stage)
+                _audit(stage, child)
+            if keep:
+                _how_to_talk(console, child, key, operator)
+    except NotUp as error:
+        console.print(f"[red]The product did not start:[/] {error}")
+        return 1
+    except CallError as error:
+        console.print(f"[red]A call failed:[/] {error}")
+        return 1
+    return _verdict(console, stage, time.monotonic() - started, keep)
+
+
+def _operator_key(child: Child) -> str:
+    done = admin(child, "init")
+    if done.returncode != 0:
+        raise NotUp(done.stderr)
+    return done.stdout.strip()
+
+
+async def _make_tenant(target: str, operator: str) -> str:
+    """Makes the tenant with credits and a key; returns the key."""
+    async with Connection(target, operator) as connection:
+        await connection.call(
+            connection.admin.CreateTenant,
+            admin_pb2.CreateTenantRequest(tenant_id=TENANT, display_name="Acme"),
+        )
+        await connection.call(
+            connection.admin.GrantCredits,
+            admin_pb2.GrantCreditsRequest(
+                tenant_id=TENANT, amount_micros=CREDITS, reason="welcome", request_id=new_request_id()
+            ),
+        )
+        made = await connection.call(
+            connection.admin.CreateApiKey,
+            admin_pb2.CreateApiKeyRequest(
+                tenant_id=TENANT, display_name="demo", scopes=[admin_pb2.API_KEY_SCOPE_ERASE]
+            ),
+        )
+    return made.secret
+
+
+def _loudly_offline(stage: Stage) -> None:
+    stage.tell(
+        f"Tenant {TENANT} has a key and {CREDITS // 1_000_000} credits.\n\n"
+        "[bold black on yellow] engine: offline [/] No language model is behind this, rules read the text. "
+        "They catch plain sentences of English and miss much; a model is one setting away "
+        "(PALIMPSEST_ENGINE=openai)."
+    )
+
+
+def _audit(stage: Stage, child: Child) -> None:
+    done = admin(child, "audit")
+    stage.show(f"[dim]$ palimpsest-admin audit[/]\n{done.stdout.strip()}")
+    stage.expect("the ledger's audit finds nothing", done.returncode == 0)
+
+
+def _how_to_talk(console: Console, child: Child, key: str, operator: str) -> None:
+    folder = shlex.quote(str(child.folder))
+    console.rule("It goes on running", align="left")
+    lines = [
+        f"export PALIMPSEST_TARGET={child.target}",
+        f"export PALIMPSEST_KEY={key}",
+        f"export PALIMPSEST_OPERATOR_KEY={operator}",
+        "palimpsest recall changes 'Where does John work?' --as-of 2025-01-01",
+        "palimpsest timeline changes John works_at",
+        "palimpsest add changes 'I live in Graz.' --wait",
+        "palimpsest ledger",
+        "",
+        "To stop it and remove its data:",
+        f"kill -INT {child.process.pid}; while kill -0 {child.process.pid} 2>/dev/null; do sleep 1; done; "
+        f"rm -r {folder}",
+    ]
+    for line in lines:
+        console.out(line, highlight=False)
+
+
+def _verdict(console: Console, stage: Stage, seconds: float, keep: bool) -> int:
+    console.print()
+    left = "it goes on running" if keep else "everything was stopped, nothing is left"
+    if stage.broken:
+        console.print(f"[bold red]{len(stage.broken)} facts did not hold:[/] {'; '.join(stage.broken)}")
+        return 1
+    console.print(f"[bold green]Every fact held.[/] {seconds:.0f} s; {left}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

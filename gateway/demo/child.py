@@ -1,0 +1,129 @@
+"""The product as a child process: started on data of its own, waited for, stopped; nothing of it stays."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from palimpsest import local
+
+READY_SECONDS = 120.0
+STOP_SECONDS = 40.0
+_POLL_SECONDS = 0.2
+
+
+class NotUp(Exception):
+    """The product did not start; the text is what it printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A running product."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+    target: str
+
+    @property
+    def data_dir(self) -> Path:
+        return self.folder / "data"
+
+
+def program(name: str) -> str:
+    """A command that was installed beside this Python. Raises NotUp."""
+    found = Path(sys.executable).with_name(name)
+    if not found.exists():
+        raise NotUp(f"{name} is not installed beside {sys.executable}: run `make setup`")
+    return str(found)
+
+
+@asynccontextmanager
+async def product(keep: bool) -> AsyncIterator[Child]:
+    """`palimpsest up` on a free port and a folder of its own, healthy; stopped and removed at the end.
+
+    With `keep` it goes on when the story ends well. Raises NotUp.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="palimpsest-demo-"))
+    process: subprocess.Popen[bytes] | None = None
+    kept = False
+    try:
+        process = _start(folder)
+        child = Child(process, folder, await _target(process, folder))
+        await _healthy(child.target)
+        yield child
+        kept = keep
+    finally:
+        if not kept:
+            if process is not None:
+                stop(process)
+            shutil.rmtree(folder)
+
+
+def _start(folder: Path) -> subprocess.Popen[bytes]:
+    # A session of its own: Ctrl-C reaches the demo alone, which then stops the product.
+    with (folder / "up.output").open("wb") as output:
+        return subprocess.Popen(
+            [program("palimpsest"), "up", "--port", "0", "--data-dir", str(folder / "data")],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+def _environment() -> dict[str, str]:
+    """Without the settings of another installation: what runs is the default."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PALIMPSEST_")}
+
+
+async def _target(process: subprocess.Popen[bytes], folder: Path) -> str:
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            while (target := local.announced(folder / "data")) is None:
+                if process.poll() is not None:
+                    raise NotUp((folder / "up.output").read_text(encoding="utf-8"))
+                await asyncio.sleep(_POLL_SECONDS)
+    except TimeoutError as error:
+        raise NotUp(f"it did not start within {READY_SECONDS:g} s") from error
+    return target
+
+
+async def _healthy(target: str) -> None:
+    async with grpc.aio.insecure_channel(target) as channel:
+        check = health_pb2_grpc.HealthStub(channel).Check  # type: ignore[attr-defined]  # its stubs lack it
+        answer = await check(health_pb2.HealthCheckRequest(), wait_for_ready=True, timeout=READY_SECONDS)
+    if answer.status != health_pb2.HealthCheckResponse.SERVING:
+        raise NotUp("it says that it does not serve")
+
+
+def admin(child: Child, command: str) -> subprocess.CompletedProcess[str]:
+    """Runs `palimpsest-admin` on the child's data."""
+    return subprocess.run(
+        [program("palimpsest-admin"), command, "--data-dir", str(child.data_dir)],
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Stops the product as Ctrl-C would; at once when it takes too long. Idempotent."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
