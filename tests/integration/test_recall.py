@@ -3,27 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from palimpsest.internal.v1 import recall_pb2 as pb
 from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.internal.v1 import values_pb2 as values
-from services.domain.errors import EntityNotFound, NotImplementedYet, RevisionNotReady, ValidationFailed
+from services.domain.errors import EntityNotFound, RevisionNotReady
 from services.domain.ids import EpisodeId
 from services.domain.memory import VoiceKind
 from services.domain.recalled import is_recalled
 from services.llm import tokens
-from services.llm.port import ModelUnavailable, Vectors
 from services.llm.tasks import VoiceVerdict
-from services.recall.parts import Options, Parts
-from services.recall.service import Recall
-from services.stores.errors import StoreUnavailable
 from tests.builders import on
-from tests.doubles.embedder import HashEmbedder
 from tests.integration.recalling import Memory, a_memory, triple, triples, twin
-from tests.integration.resolving import vocabulary
 
 DATABASE = "primary_database"
 
@@ -317,107 +309,3 @@ class TestBudget:
         answer = await memory.ask("What did Wen say?")
         assert is_recalled(answer.context)
         assert len(answer.context.splitlines()) == 2 + len(answer.facts) + len(answer.passages)
-
-
-class BrokenEmbedder(HashEmbedder):
-    """An embedder whose endpoint is gone."""
-
-    async def queries(self, texts: object) -> Vectors:
-        raise ModelUnavailable("gone")
-
-
-class TestDegraded:
-    async def test_vectors_down(self, memory: Memory) -> None:
-        await wen(memory)
-        memory.world.vectors.down = True
-        with pytest.raises(StoreUnavailable):
-            await memory.ask("What does Wen maintain?")
-        answer = await memory.ask("What does Wen maintain?", allow_degraded=True)
-        assert list(answer.degraded) == ["vectors"]
-        assert triples(answer)[0] == ("Wen", "maintains", "Study")
-
-    async def test_embedder_down(self, memory: Memory) -> None:
-        await wen(memory)
-        world = memory.world
-        parts = Parts(
-            world.graph, world.memory.text, world.memory.voice, world.memory.revisions, world.vectors,
-            BrokenEmbedder(), vocabulary(()),
-        )  # fmt: skip
-        memory.recall = Recall(parts)
-        with pytest.raises(ModelUnavailable):
-            await memory.ask("What does Wen maintain?")
-        answer = await memory.ask("What does Wen maintain?", allow_degraded=True)
-        assert list(answer.degraded) == ["embedder"]
-        assert triples(answer)[0] == ("Wen", "maintains", "Study")
-        assert answer.passages
-
-    async def test_graph_down_leaves_passages(self, memory: Memory) -> None:
-        await wen(memory)
-        await memory.world.graph.close()
-        memory.world.vectors.down = False
-        broken = DownGraph()
-        world = memory.world
-        parts = Parts(
-            broken, world.memory.text, world.memory.voice, world.memory.revisions, world.vectors,  # type: ignore[arg-type]  # fails whatever is asked
-            HashEmbedder(), vocabulary(()),
-        )  # fmt: skip
-        memory.recall = Recall(parts)
-        with pytest.raises(StoreUnavailable):
-            await memory.ask("What does Wen maintain?")
-        answer = await memory.ask("What does Wen maintain?", allow_degraded=True, entity_hints=["Wen"])
-        assert list(answer.degraded) == ["graph"]
-        assert not answer.facts
-        assert answer.passages[0].passage.text == "Wen maintains Study"
-
-
-class DownGraph:
-    """A graph store that can't be reached."""
-
-    def __getattr__(self, name: str) -> object:
-        async def down(*_: object) -> None:
-            raise StoreUnavailable("graph")
-
-        return down
-
-
-class TestRefusals:
-    @pytest.mark.parametrize(
-        "fields",
-        [
-            {"graph_aspects": ["Nonsense"]},
-            {"voice_aspects": ["Nonsense"]},
-            {"time_zone": "Mars/Olympus"},
-            {"range_start": 5, "range_end": 5},
-        ],
-    )
-    async def test_unknown_filters_are_refused(self, memory: Memory, fields: dict[str, Any]) -> None:
-        with pytest.raises(ValidationFailed):
-            await memory.ask("x", **fields)
-
-    async def test_labels_are_refused_not_ignored(self, memory: Memory) -> None:
-        with pytest.raises(NotImplementedYet):
-            await memory.ask("x", labels=["work"])
-
-    async def test_an_unknown_name_is_told(self, memory: Memory) -> None:
-        await wen(memory)
-        answer = await memory.ask("x", entity_hints=["Nobody", "wen"])
-        assert list(answer.plan.unmatched_hints) == ["Nobody"]
-        assert [entity.name for entity in answer.plan.entities] == ["Wen"]
-
-
-class TestShelf:
-    async def test_indexes_are_bounded_and_answers_stay_the_same(self, tmp_path: Path) -> None:
-        async with a_memory(tmp_path, options=Options(facts_bytes=1, texts_bytes=1)) as memory:
-            await memory.tell("mine", "2025-01-01", ("Ana", "drinks", "tea"))
-            await memory.tell("theirs", "2025-01-01", ("Ben", "drinks", "mate"), scope=twin())
-            for _ in range(3):
-                assert triples(await memory.ask("drinks")) == [("Ana", "drinks", "tea")]
-                assert triples(await memory.ask("drinks", scope=twin())) == [("Ben", "drinks", "mate")]
-                assert memory.recall.held_scopes == 1
-
-
-def test_the_service_has_every_rpc() -> None:
-    from services.runtime.mount import method_name
-
-    methods = pb.DESCRIPTOR.services_by_name["RecallService"].methods
-    assert all(callable(getattr(Recall, method_name(rpc.name), None)) for rpc in methods)

@@ -213,7 +213,10 @@ class GraphStore(Protocol):
         ...
 
     async def scan(self, scope: Scope, page: Page) -> Listed[StatementId]:
-        """All statement ids in a stable order, for export, verification and hot scopes."""
+        """All statement ids in order of creation, then of id: what comes later is put at the end.
+
+        For export, verification and indexes that are brought forward.
+        """
         ...
 
     async def counts(self, scope: Scope, known_at: Revision) -> Counts:
