@@ -110,9 +110,11 @@ class Sweep:
             while turning and lasts[turning[-1]] == now:
                 self._wait(turning.pop())
             holding = self._holders(now)
-            self._close(now, holding, over)
-            self._open(now, holding, fresh, over)
-            self._holding = holding
+            if holding != self._holding:
+                self._close(now, holding, over)
+                self._open(now, holding, fresh, over)
+                self._holding = holding
+            self._grow(fresh)
             for object in holding:
                 self._strike(now, self._lanes[object])
         return self._done
@@ -230,6 +232,9 @@ class Sweep:
                 assert first is not None, "what holds has a piece"
                 held.first = self._stay_of[first[1]]
                 self._describe(held, fresh, over)
+
+    def _grow(self, fresh: Iterable[int]) -> None:
+        """A stay that joins what already holds may be attested earlier than all before."""
         for at in fresh:
             stay, growing = self._stay_of[at], self._lane_of[at].held
             if growing is not None and self._order[stay] < self._order[growing.first]:
