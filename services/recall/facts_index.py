@@ -17,6 +17,8 @@ from services.stores.paging import Page
 PAGE = 1_000
 """Statements read at a time."""
 _ALIAS_BYTES = 400
+PAST_TABLES = 4
+"""Alias tables of earlier revisions that are kept: whoever asks as known then asks again."""
 
 
 class FactsIndex:
@@ -40,7 +42,8 @@ class FactsIndex:
 
     @property
     def bytes(self) -> int:
-        return self.statements.bytes + self.entities.bytes + len(self.aliases) * _ALIAS_BYTES
+        names = len(self.aliases) + sum(len(table) for table in self._past.values())
+        return self.statements.bytes + self.entities.bytes + names * _ALIAS_BYTES
 
     async def bring_forward(self, revision: Revision) -> None:
         """Reads what `revision` has and this has not. Raises StoreUnavailable, and can then be repeated."""
@@ -61,7 +64,18 @@ class FactsIndex:
     def _start_anew(self) -> None:
         self._after = ""
         self._unread: set[StatementId] = set()
+        self._past: dict[Revision, AliasTable] = {}
         self.statements = Bm25()
+
+    async def aliases_at(self, revision: Revision) -> AliasTable:
+        """The names as known at a revision. Raises StoreUnavailable."""
+        if revision == self._revision:
+            return self.aliases
+        if revision not in self._past:
+            if len(self._past) >= PAST_TABLES:
+                self._past.pop(next(iter(self._past)))
+            self._past[revision] = AliasTable(await self._graph.aliases(self._scope, revision))
+        return self._past[revision]
 
     async def _read_statements(self, revision: Revision) -> None:
         # Ids that were met without a readable text (not published yet, or forgotten) are asked for again.

@@ -99,7 +99,7 @@ class Recalling:
             hinting = group.create_task(care.of(self._names.hints(scope, question.hints, known.at), Hints()))
             embedding = group.create_task(care.of(self._vector(question.asked.query), None))
         hints, index = hinting.result(), facts.result()
-        plan = await self._plan(scope, question, known, care, index)
+        plan = await self._plan(question, known, care, index)
         asking = Asking(
             scope=scope,
             question=question,
@@ -115,13 +115,9 @@ class Recalling:
         )
         return asking, hints
 
-    async def _plan(
-        self, scope: Scope, question: Question, known: Known, care: Care, index: FactsIndex | None
-    ) -> Plan:
-        aliases = index.aliases if index else AliasTable(())
-        if known.at != known.current:
-            # An index knows the latest names alone.
-            aliases = AliasTable(await care.of(self._parts.graph.aliases(scope, known.at), ()))
+    async def _plan(self, question: Question, known: Known, care: Care, index: FactsIndex | None) -> Plan:
+        nobody = AliasTable(())
+        aliases = await care.of(index.aliases_at(known.at), nobody) if index else nobody
         return make_plan(question.asked, aliases, index.predicates if index else None)
 
     async def _vector(self, query: str) -> Vector | None:
