@@ -1,7 +1,6 @@
 """`palimpsest up`: stores, services and gateway of one machine, started in one go and stopped cleanly."""
 
 import asyncio
-import logging
 import secrets
 import signal
 import sys
@@ -17,6 +16,7 @@ import typer
 from rich.console import Console
 
 from gateway.ingest.steps import StepSettings
+from gateway.logs import FOLDER, log_to
 from gateway.main import OpenGateway, open_gateway
 from gateway.services import ServiceName
 from gateway.settings import GatewaySettings
@@ -27,8 +27,6 @@ from services.runtime.inprocess import serve_inprocess
 from services.runtime.resources import Resources, clock, open_resources
 from services.runtime.settings import ServiceSettings
 
-LOG_FOLDER = "logs"
-LOG_FILE = "palimpsest.log"
 _SECRET_BYTES = 32
 
 
@@ -81,40 +79,6 @@ async def bring_up_on(
     return Running(opened, running.target, resources.engine.name)
 
 
-def log_to(folder: Path) -> Path:
-    """Sends structured logs, one JSON object a line, to a file in `folder`; returns the file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / LOG_FILE
-    handler = logging.FileHandler(file, encoding="utf-8")
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[
-                structlog.stdlib.add_log_level,
-                structlog.processors.TimeStamper(fmt="iso", utc=True),
-            ],
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.dict_tracebacks,
-                structlog.processors.JSONRenderer(),
-            ],
-        )
-    )
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(logging.INFO)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=True,
-    )
-    return file
-
-
 def command(
     runtime: Annotated[Runtime, typer.Option(help="Where the services run.")] = Runtime.INPROCESS,
     data_dir: Annotated[
@@ -132,7 +96,7 @@ def command(
         changed["data_dir"] = data_dir
     services = ServiceSettings(**changed)  # type: ignore[arg-type]  # checked by pydantic
     gateway = GatewaySettings(**(changed | ({} if port is None else {"gateway_port": port})))  # type: ignore[arg-type]
-    log = log_to(services.data_dir / LOG_FOLDER)
+    log = log_to(services.data_dir / FOLDER)
     structlog.get_logger(__name__).info("settings", gateway=gateway.redacted())
     try:
         asyncio.run(_serve(services, gateway, log, console))

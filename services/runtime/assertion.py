@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from services.domain.errors import Unauthenticated
 from services.domain.instants import Instant
@@ -26,7 +26,7 @@ _MICROSECONDS = 1_000_000
 class Signer:
     """Makes and checks assertions. `secret` is at least 16 bytes; `now` is the clock."""
 
-    secret: bytes
+    secret: bytes = field(repr=False)
     now: Callable[[], Instant]
 
     def __post_init__(self) -> None:

@@ -55,6 +55,7 @@ def sqlite_engine(
         URL.create("sqlite+aiosqlite", database=str(path)),
         # The driver begins no transaction by itself: `_begin` does. Its own timeout is the pragma below.
         connect_args={"isolation_level": None, "timeout": busy_timeout_ms / 1000},
+        hide_parameters=True,  # errors are logged; texts must not be
         pool_size=8,
         max_overflow=0,
         pool_timeout=busy_timeout_ms / 1000,
@@ -84,6 +85,7 @@ def postgres_engine(
             "connect_timeout": connect_timeout_seconds,
             "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
         },
+        hide_parameters=True,
         pool_size=pool_size,
         max_overflow=0,
         pool_pre_ping=True,
