@@ -10,7 +10,9 @@ import shlex
 import signal
 import sys
 import time
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from gateway.demo import changes, conversation, handbook, money
@@ -27,7 +29,19 @@ CREDITS = 5_000_000
 """Micro-credits that the tenant is granted: five credits."""
 
 
-def main() -> int:
+def main(
+    short: Annotated[
+        bool, typer.Option("--short", help="Take the short conversation that is shipped.")
+    ] = False,
+) -> None:
+    """Starts Palimpsest for itself alone, tells a story by real calls, stops what it started.
+
+    KEEP=1 leaves it running; STORES=embedded are the only stores yet. Exit code 0: every fact held.
+    """
+    sys.exit(tell(short))
+
+
+def tell(short: bool) -> int:
     """Tells the story; returns the exit code."""
     console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH)
     stores = os.environ.get("STORES") or "embedded"
@@ -40,13 +54,13 @@ def main() -> int:
     # As Ctrl-C: what was started is stopped on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return asyncio.run(_run(console, keep=os.environ.get("KEEP", "") not in {"", "0"}))
+        return asyncio.run(_run(console, short, keep=os.environ.get("KEEP", "") not in {"", "0"}))
     except KeyboardInterrupt:
         console.print("interrupted; everything was stopped")
         return 130
 
 
-async def _run(console: Console, keep: bool) -> int:
+async def _run(console: Console, short: bool, keep: bool) -> int:
     started = time.monotonic()
     console.print("[bold]Palimpsest[/]: facts that stop being true are struck through, dated and attributed.")
     console.print("Starting `palimpsest up` in a folder of its own …")
@@ -58,8 +72,10 @@ async def _run(console: Console, keep: bool) -> int:
             async with Connection(child.target, key) as connection:
                 stage = Stage(connection, console)
                 _loudly_offline(stage)
-                for chapter in (conversation, handbook, changes, money):
-                    await chapter.play(stage)
+                await conversation.play(stage, conversation.shipped() if short else conversation.load())
+                await handbook.play(stage)
+                await changes.play(stage)
+                await money.play(stage)
                 _audit(stage, child)
             if keep:
                 _how_to_talk(console, child, key, operator)
@@ -147,4 +163,4 @@ def _verdict(console: Console, stage: Stage, seconds: float, keep: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

@@ -66,7 +66,7 @@ def load(path: Path = SHARED) -> Conversation:
     """LoCoMo's first conversation when it is there, else a short one that we ship."""
     if path.is_file():
         return _locomo(json.loads(path.read_text(encoding="utf-8"))[0])
-    return _shipped()
+    return shipped()
 
 
 def _locomo(found: dict[str, Any]) -> Conversation:
@@ -88,7 +88,8 @@ def _locomo(found: dict[str, Any]) -> Conversation:
     return Conversation(f"LoCoMo: {people}", sessions, single[:QUESTIONS])
 
 
-def _shipped() -> Conversation:
+def shipped() -> Conversation:
+    """The conversation that comes with the demo."""
     text = (resources.files("gateway.demo") / "texts" / "conversation.json").read_text(encoding="utf-8")
     sessions = [
         Session(
@@ -128,9 +129,8 @@ def requests(conversation: Conversation) -> Iterator[memory_ingest_pb2.AddEpisod
         yield request
 
 
-async def play(stage: Stage) -> None:
+async def play(stage: Stage, conversation: Conversation) -> None:
     """Takes in every session at once, then asks what single turns answer."""
-    conversation = load()
     turns = sum(len(session.messages) for session in conversation.sessions)
     stage.chapter("A conversation")
     stage.tell(
