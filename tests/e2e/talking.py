@@ -194,6 +194,11 @@ class Memory:
         """How many claims each statement rests on, by its sentence."""
         return {one.fact: len((await self.read(one.statement_id)).claims) for one in await self.statements()}
 
+    async def ledger(self, job_id: str = "") -> list[credits_pb2.LedgerEntry]:
+        """The tenant's entries, of one job or of all, newest first."""
+        asked = credits_pb2.ListLedgerEntriesRequest(job_id=job_id, page_size=1000)
+        return list((await self.tenant.call(self.tenant.credits.ListLedgerEntries, asked)).entries)
+
 
 async def balance(tenant: Tenant) -> tuple[int, int]:
     """What a tenant has available, and what is held."""
