@@ -31,9 +31,9 @@ def day(text: str) -> Timestamp:
 
 def printed(shown: RenderableType, terminal: bool = False) -> str:
     stream = io.StringIO()
-    Console(file=stream, width=160, force_terminal=terminal, color_system="standard").print(
-        shown, highlight=False
-    )
+    colors: Literal["standard"] | None = "standard" if terminal else None
+    console = Console(file=stream, width=160, force_terminal=terminal, color_system=colors)
+    console.print(shown, highlight=False)
     return stream.getvalue()
 
 
