@@ -7,10 +7,12 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from gateway.configured import BadSettings, Settings, read_settings
 from gateway.credits.audit import CHECKS, Finding
 from gateway.credits.audit import audit as find
 from gateway.main import open_gateway_stores
 from gateway.settings import GatewaySettings
+from gateway.settings_page import PROCESSES, in_use, page
 from gateway.store.stores import Stores
 
 Answer = TypeVar("Answer")
@@ -69,8 +71,33 @@ def audit(data_dir: DataDir = None) -> None:
     typer.echo(f"all {len(CHECKS)} invariants of the ledger hold")
 
 
+@app.command()
+def settings(
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print docs/configuration.md: every setting there is.")
+    ] = False,
+) -> None:
+    """Prints the settings in use, one `NAME=value` a line, without secrets.
+
+    Exit code 0: they can be used. 1: some can't; each is told by name.
+    """
+    if markdown:
+        typer.echo(page(), nl=False)
+        return
+    for name, value in in_use([_read(model) for _, model in PROCESSES]).items():
+        typer.echo(f"{name}={value}")
+
+
 def _settings(data_dir: Path | None) -> GatewaySettings:
-    return GatewaySettings() if data_dir is None else GatewaySettings(data_dir=data_dir)
+    return _read(GatewaySettings) if data_dir is None else _read(GatewaySettings, data_dir=data_dir)
+
+
+def _read(kind: type[Settings], **changed: object) -> Settings:
+    try:
+        return read_settings(kind, **changed)
+    except BadSettings as error:
+        typer.echo(f"palimpsest-admin: {error}", err=True)
+        raise typer.Exit(1) from error
 
 
 async def _with_stores(settings: GatewaySettings, work: Callable[[Stores], Awaitable[Answer]]) -> Answer:

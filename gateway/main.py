@@ -9,7 +9,7 @@ from gateway.api.credits import CreditServicer
 from gateway.api.graphs import GraphServicer
 from gateway.api.jobs import JobServicer
 from gateway.api.memory import MemoryServicer
-from gateway.api.mount import Servicers
+from gateway.api.mount import Servicers, served
 from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
@@ -39,6 +39,8 @@ class OpenGateway:
 
     gateway: Gateway
     stores: Stores
+    served: frozenset[str]
+    """Paths of the RPCs that it answers; all others are not built yet."""
 
     @property
     def target(self) -> str:
@@ -95,7 +97,7 @@ async def open_gateway(
     servicers = _servicers(settings, stores, services, pipeline, steps, background, now)
     gateway = await serve(servicers, stores.keys, settings)
     stack.push_async_callback(gateway.stop)
-    return OpenGateway(gateway, stores)
+    return OpenGateway(gateway, stores, served(servicers))
 
 
 def _servicers(

@@ -28,6 +28,10 @@ def wall_clock() -> Instant:
     return Instant(time.time_ns() // 1000)
 
 
+class PortTaken(OSError):
+    """Another process listens where the gateway should."""
+
+
 @dataclass(slots=True)
 class Gateway:
     """A running server. `port` is the one it listens on."""
@@ -48,7 +52,7 @@ async def serve(
 ) -> Gateway:
     """Starts the public API: RPCs of `servicers` (by service name), all others as NOT_IMPLEMENTED.
 
-    Raises RuntimeError when the port is taken.
+    Raises PortTaken.
     """
     steps = Steps(
         metrics=Metrics(meter or OpenTelemetryMeter()),
@@ -75,7 +79,11 @@ async def serve(
     names = [service.full_name for service in SERVICES]
     if settings.reflection:
         reflection.enable_server_reflection([*names, _HEALTH, reflection.SERVICE_NAME], server)
-    port = server.add_insecure_port(f"{settings.gateway_host}:{settings.gateway_port}")
+    address = f"{settings.gateway_host}:{settings.gateway_port}"
+    try:
+        port = server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise PortTaken(f"can't listen on {address}: the port is taken") from error
     await server.start()
     for name in ["", *names]:
         await checks.set(name, health_pb2.HealthCheckResponse.SERVING)

@@ -3,7 +3,6 @@
 import asyncio
 import secrets
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -15,19 +14,27 @@ import structlog
 import typer
 from rich.console import Console
 
+from gateway.configured import BadSettings, read_settings
 from gateway.ingest.steps import StepSettings
 from gateway.logs import FOLDER, log_to
 from gateway.main import OpenGateway, open_gateway
 from gateway.services import ServiceName
 from gateway.settings import GatewaySettings
+from gateway.settings_page import in_use
 from palimpsest import local
 from services.domain.instants import Instant
+from services.llm.port import EngineError
 from services.runtime.assertion import Signer
 from services.runtime.inprocess import serve_inprocess
 from services.runtime.resources import Resources, clock, open_resources
 from services.runtime.settings import ServiceSettings
+from services.stores.errors import StoreError
+from services.stores.vectors.lite import LiteServerError
 
 _SECRET_BYTES = 32
+
+CANT_START = (BadSettings, OSError, LiteServerError, StoreError, EngineError)
+"""What a user can mend: told as a line. Anything else is a bug of ours, and shows its traceback."""
 
 
 class Runtime(StrEnum):
@@ -88,21 +95,23 @@ def command(
         int | None, typer.Option(help="Port of the gateway on 127.0.0.1; 0 takes a free one.")
     ] = None,
 ) -> None:
-    """Starts the embedded stores, the five services and the gateway; Ctrl-C stops them."""
+    """Starts the embedded stores, the five services and the gateway; Ctrl-C stops them.
+
+    Exit code 0: it was stopped. 1: it could not start.
+    """
     assert runtime is Runtime.INPROCESS, "the only one there is"
     console = Console(stderr=True)
-    changed: dict[str, object] = {}
-    if data_dir is not None:
-        changed["data_dir"] = data_dir
-    services = ServiceSettings(**changed)  # type: ignore[arg-type]  # checked by pydantic
-    gateway = GatewaySettings(**(changed | ({} if port is None else {"gateway_port": port})))  # type: ignore[arg-type]
-    log = log_to(services.data_dir / FOLDER)
-    structlog.get_logger(__name__).info("settings", gateway=gateway.redacted())
+    folder: dict[str, object] = {} if data_dir is None else {"data_dir": data_dir}
+    listen: dict[str, object] = {} if port is None else {"gateway_port": port}
     try:
+        services = read_settings(ServiceSettings, **folder)
+        gateway = read_settings(GatewaySettings, **folder, **listen)
+        log = log_to(services.data_dir / FOLDER)
+        structlog.get_logger(__name__).info("settings", **in_use([gateway, services]))
         asyncio.run(_serve(services, gateway, log, console))
-    except OSError as error:
-        console.print(f"[red]can't start:[/red] {error}")
-        sys.exit(1)
+    except CANT_START as error:
+        console.print(f"can't start: {error}", style="red", markup=False, highlight=False)
+        raise typer.Exit(1) from error
 
 
 async def _serve(services: ServiceSettings, gateway: GatewaySettings, log: Path, console: Console) -> None:

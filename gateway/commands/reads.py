@@ -152,7 +152,7 @@ class Reads:
     async def subgraph(
         self, scope: Scope, request: recall_subgraph_pb2.GetSubgraphRequest, timeout_seconds: float
     ) -> recall_subgraph_pb2.GetSubgraphResponse:
-        """Raises RevisionNotReady; seeds that are not there are left out."""
+        """Raises EntityNotFound, RevisionNotReady."""
         await self._graphs.check(scope)
         asked = internal.WalkRequest(
             seeds=[_named(seed) for seed in request.seeds],

@@ -31,7 +31,7 @@ class DurableSettings:
     executor_id: str
     concurrency: int = 16
     """Workflows that this process runs at once; the others wait in the database."""
-    polling_seconds: float = 0.05
+    polling_seconds: float = 0.1
     drain_seconds: int = 10
     """How long `close` waits for running workflows; what remains is resumed at the next start."""
 
@@ -103,5 +103,4 @@ class DurableEngine:
             application_version="ingest-1",
             enable_otlp=False,
             log_level="WARNING",
-            notification_listener_polling_interval_sec=self._settings.polling_seconds,
         )

@@ -1,5 +1,6 @@
 """`assert`: records a claim, an end or a denial as given, without a model."""
 
+import math
 from enum import StrEnum
 from typing import Annotated
 
@@ -135,9 +136,12 @@ def read_literal(text: str) -> entity_pb2.Literal:
     if text in {"true", "false"}:
         return entity_pb2.Literal(bool_value=text == "true")
     try:
-        return entity_pb2.Literal(number_value=float(text))
+        number = float(text)
     except ValueError:
-        return entity_pb2.Literal(string_value=text)
+        number = math.nan
+    if math.isfinite(number):
+        return entity_pb2.Literal(number_value=number)
+    return entity_pb2.Literal(string_value=text)
 
 
 def asserted(response: memory_ingest_pb2.AssertTriplesResponse) -> RenderableType:

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import typer
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -10,6 +10,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from palimpsest.v1 import common_pb2
 
 FORMS = "2025, 2025-Q3, 2025-03, 2025-W10, 2025-03-31, 2025-03-31T14:00, 2025-03-31T14:00+02:00 or now"
+
+MIDNIGHT = time()
 
 _YEAR = re.compile(r"(\d{4})")
 _QUARTER = re.compile(r"(\d{4})-?[Qq]([1-4])")
@@ -88,9 +90,8 @@ def shown(at: Timestamp, precision: common_pb2.Precision.ValueType = common_pb2.
             year, week, _ = moment.isocalendar()
             return f"{year:04}-W{week:02}"
         case common_pb2.PRECISION_DAY:
-            return f"{moment:%Y-%m-%d}"
+            return moment.date().isoformat()
         case _:
-            whole_day = (moment.hour, moment.minute, moment.second, moment.microsecond) == (0, 0, 0, 0)
-            return (
-                moment.date().isoformat() if whole_day else f"{moment.replace(tzinfo=None):%Y-%m-%d %H:%M:%S}"
-            )
+            day = moment.date().isoformat()
+            clock = moment.time().replace(microsecond=0).isoformat()
+            return day if moment.time() == MIDNIGHT else f"{day} {clock}"

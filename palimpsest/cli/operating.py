@@ -19,6 +19,10 @@ RequestId = Annotated[
 ]
 
 
+MAX_MICROS = 10**15
+"""What one call may move at most."""
+
+
 class Scope(StrEnum):
     """What a key may do; each holds those above it, OPERATOR stands alone."""
 
@@ -32,12 +36,13 @@ def read_credits(text: str) -> int:
     """Credits as micro-credits: `1`, `0.25`. Raises typer.BadParameter."""
     try:
         micros = Decimal(text) * words.MICROS
-        exact = int(micros)
-        if exact != micros:
-            raise typer.BadParameter(f"{text}: a credit has a million parts, no smaller ones")
-    except (InvalidOperation, OverflowError, ValueError) as error:
+    except InvalidOperation as error:
         raise typer.BadParameter(f"{text!r} is no amount of credits") from error
-    return exact
+    if not micros.is_finite() or abs(micros) > MAX_MICROS:
+        raise typer.BadParameter(f"{text}: at most {words.amount(MAX_MICROS)} credits at once")
+    if micros != int(micros):
+        raise typer.BadParameter(f"{text}: a credit has a million parts, no smaller ones")
+    return int(micros)
 
 
 def tenants() -> typer.Typer:

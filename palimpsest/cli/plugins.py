@@ -1,7 +1,7 @@
 """Commands of other parts, by entry point: `palimpsest up` is the server's, and needs the server extra."""
 
-from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
 
 import typer
 
@@ -31,16 +31,15 @@ def add_plugins(app: typer.Typer) -> None:
 
 def _deferred(name: str) -> Callable[[typer.Context], None]:
     def run(context: typer.Context) -> None:
-        loaded = _load(name)
-        command = typer.main.get_command(loaded)
+        command = typer.main.get_command(load(name, entry_points(group=GROUP)))
         command.main(args=list(context.args), prog_name=f"palimpsest {name}")
 
     return run
 
 
-def _load(name: str) -> typer.Typer:
+def load(name: str, points: Iterable[EntryPoint]) -> typer.Typer:
     """The command behind an entry point, as an app of its own. Exits when it can't be had."""
-    found = [point for point in entry_points(group=GROUP) if point.name == name]
+    found = [point for point in points if point.name == name]
     if not found:
         raise complain(f"`palimpsest {name}` is not installed: pip install '{SERVER_EXTRA}'", Exit.USAGE)
     try:

@@ -10,13 +10,14 @@ from services.llm.port import Tier
 class EndpointSettings(BaseModel):
     """How one OpenAI-compatible endpoint is reached, and how patient we are with it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     base_url: str = Field(min_length=1)
     """With its version, for example `https://host/v1`."""
     api_key: SecretStr = SecretStr("")
     """Empty for a local server that asks for none."""
     connect_timeout_seconds: float = Field(default=5.0, gt=0)
+    """Until a connection stands."""
     call_timeout_seconds: float = Field(default=120.0, gt=0)
     """From the first byte sent to the last received, of one HTTP call."""
     task_timeout_seconds: float = Field(default=300.0, gt=0)
@@ -24,12 +25,15 @@ class EndpointSettings(BaseModel):
     max_attempts: int = Field(default=4, ge=1, le=20)
     """HTTP calls for one message, the first included; only what is retryable is tried again."""
     retry_initial_wait_seconds: float = Field(default=0.5, ge=0)
+    """Before the second call; doubled from then on, with jitter."""
     retry_max_wait_seconds: float = Field(default=20.0, ge=0)
+    """No wait between calls is longer, unless the endpoint asks for one."""
     max_retry_after_seconds: float = Field(default=60.0, ge=0)
     """An endpoint that asks for a longer wait than this gets its wish from the caller (ModelRateLimited)."""
     max_concurrency: int = Field(default=32, ge=1)
     """HTTP calls in flight to the endpoint, of all tenants."""
     max_concurrency_per_tenant: int = Field(default=8, ge=1)
+    """Of these, calls of one tenant."""
     breaker_failures: int = Field(default=8, ge=1)
     """Failures in a row after which calls fail at once."""
     breaker_open_seconds: float = Field(default=15.0, gt=0)
@@ -44,6 +48,7 @@ class ModelSettings(EndpointSettings):
     low_model: str = Field(default="")
     """Reflects and resolves; the medium one when empty."""
     max_output_tokens: int = Field(default=8_192, ge=256)
+    """Longest answer asked for."""
     structured_output: Literal["auto", "json_schema", "tool", "plain"] = "auto"
     """`auto` tries JSON schema, then a tool call, then plain JSON, and remembers what each model takes."""
 
@@ -55,10 +60,13 @@ class EmbeddingSettings(EndpointSettings):
     """The endpoint of an embedding model."""
 
     model: str = Field(min_length=1)
+    """Its name at the endpoint."""
     dimension: int = Field(gt=0, le=8_192)
+    """Floats of its vectors."""
     query_prefix: str = ""
     """Put before each question, for models that tell questions from passages by it."""
     passage_prefix: str = ""
+    """Put before each passage, likewise."""
     batch_size: int = Field(default=64, ge=1, le=2_048)
     """Texts in one call."""
     max_tokens_per_text: int = Field(default=8_000, ge=1)
@@ -70,7 +78,7 @@ class EmbeddingSettings(EndpointSettings):
 class LocalEmbedderSettings(BaseModel):
     """The packaged model."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     workers: int = Field(default=2, ge=1, le=64)
     """Threads that embed at the same time; the engine computes without Python's lock."""

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import recall_pb2 as pb
-from services.domain.errors import ValidationFailed, Violation
-from services.domain.graph import EntityType, GraphAspect, Literal
+from services.domain.errors import EntityNotFound, ValidationFailed, Violation
+from services.domain.graph import Entity, EntityType, GraphAspect, Literal
 from services.domain.ids import EntityId, EpisodeId, Revision, SessionId
 from services.domain.instants import Instant
 from services.domain.scope import Scope
@@ -59,14 +59,15 @@ class Lists:
         )
 
     async def walk(self, scope: Scope, request: pb.WalkRequest) -> pb.WalkResponse:
-        """Seeds that are not here are left out. Raises RevisionNotReady, StoreUnavailable."""
+        """Raises EntityNotFound for a seed that is not here, RevisionNotReady, StoreUnavailable."""
         known = await self._revisions.known(scope, request.known_at, request.min_revision)
-        seeds = [
-            entity
-            for named in dict.fromkeys(request.seeds)
-            for entity in await self._names.entities(scope, named, known.at)
-        ]
-        seeds = list({seed.id: seed for seed in seeds}.values())
+        found: dict[EntityId, Entity] = {}
+        for named in dict.fromkeys(request.seeds):
+            entities = await self._names.entities(scope, named, known.at)
+            if not entities:
+                raise EntityNotFound(named)
+            found |= {entity.id: entity for entity in entities}
+        seeds = list(found.values())
         at = AsOf(known.at) if request.include_ended else AsOf(known.at, _as_of(request))
         per_level = min(request.per_level, MAX_PER_LEVEL) if request.per_level > 0 else DEFAULT_PER_LEVEL
         hops = min(max(request.max_hops, 0), MAX_HOPS)

@@ -44,7 +44,7 @@ class Recall:
         return await self._recalling(scope, request)
 
     async def walk(self, scope: Scope, request: pb.WalkRequest) -> pb.WalkResponse:
-        """Raises RevisionNotReady."""
+        """Raises EntityNotFound, RevisionNotReady."""
         return await self._lists.walk(scope, request)
 
     async def gather_context(

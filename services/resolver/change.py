@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
 
+from services.domain.facts import DropReason
 from services.domain.graph import Entity, Statement
-from services.domain.ids import EntityId, RecordId, Revision, StatementId, VoiceId
+from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, VoiceId
 from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd
 from services.domain.records import Claim, Denial, End, Verdict
-from services.stores.graph.port import Alias, Commit, Revocation
+from services.llm.port import Receipt
+from services.stores.graph.port import Alias, Commit, Records, Revocation
 from services.stores.memory.port import Decision
 
 
@@ -26,11 +28,32 @@ class Revoked:
     voice: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """Which statement a triple given directly is, and the episode that keeps it."""
+
+    statement: StatementId
+    episode: EpisodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A staged fact of a turn that was not believed."""
+
+    reason: DropReason
+    turn: int
+
+
+NOTHING = Records((), (), (), (), (), ())
+
+
 @dataclass
 class Draft:
     """What a command wants to record at a revision, before the spans that follow are derived.
 
-    Built up by the parts of the resolver; everything in it carries `revision` where it has one.
+    Built up by the parts of the resolver; everything in it carries `revision` where it has one. `read` and
+    `stored` are the statements whose records were looked up, and what the store had of them; `keys` the keys
+    of entities that were met: whoever derives the spans need not look these up again.
     """
 
     revision: Revision
@@ -42,13 +65,24 @@ class Draft:
     denials: dict[RecordId, Denial] = field(default_factory=dict)
     verdicts: dict[RecordId, Verdict] = field(default_factory=dict)
     revocations: dict[RecordId, Revocation] = field(default_factory=dict)
+    emptied: dict[RecordId, Revocation] = field(default_factory=dict)
+    """Records whose words go, since their episode is deleted."""
+    retold: dict[StatementId, str] = field(default_factory=dict)
+    """Sentences in place of those that a deleted episode wrote."""
     voice: dict[VoiceId, VoiceAspect] = field(default_factory=dict)
     voice_claims: dict[RecordId, VoiceClaim] = field(default_factory=dict)
     voice_ends: dict[RecordId, VoiceEnd] = field(default_factory=dict)
-    voice_revoked: set[RecordId] = field(default_factory=set)
+    voice_revoked: dict[RecordId, VoiceId] = field(default_factory=dict)
     voice_unsupported: set[VoiceId] = field(default_factory=set)
+    voice_retold: dict[VoiceId, str] = field(default_factory=dict)
     revoked: Revoked = Revoked()
     decisions: list[Decision] = field(default_factory=list)
+    asserted: list[Asserted] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    receipts: list[Receipt] = field(default_factory=list)
+    read: set[StatementId] = field(default_factory=set)
+    stored: Records = NOTHING
+    keys: dict[EntityId, str] = field(default_factory=dict)
 
     @property
     def empty(self) -> bool:
@@ -62,6 +96,7 @@ class Draft:
             or self.voice_claims
             or self.voice_ends
             or self.voice_revoked
+            or self.decisions
         )
 
     def touched(self) -> set[StatementId]:
@@ -75,7 +110,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a revision changed, by id. Kept for ever with the revision; holds no text."""
+    """What a revision changed, by id, and what making it cost. Kept for ever with the revision; no text."""
 
     entities_added: tuple[EntityId, ...] = ()
     statements_added: tuple[StatementId, ...] = ()
@@ -88,6 +123,11 @@ class Outcome:
     ends: int = 0
     denials: int = 0
     revoked: Revoked = Revoked()
+    statements_expired: tuple[StatementId, ...] = ()
+    """Believed before, at any world time, and not at all any more."""
+    asserted: tuple[Asserted, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +138,14 @@ class Change:
     voice: tuple[VoiceAspect, ...] = ()
     voice_claims: tuple[VoiceClaim, ...] = ()
     voice_ends: tuple[VoiceEnd, ...] = ()
-    voice_revoked: tuple[RecordId, ...] = ()
+    voice_revoked: tuple[tuple[VoiceId, RecordId], ...] = ()
     decisions: tuple[Decision, ...] = ()
     unsupported: tuple[StatementId, ...] = ()
     """Statements that no record supports any more: their text goes."""
     unsupported_voice: tuple[VoiceId, ...] = ()
+    emptied: tuple[Revocation, ...] = ()
+    retold: tuple[tuple[StatementId, str], ...] = ()
+    voice_retold: tuple[tuple[VoiceId, str], ...] = ()
     orphans: tuple[EntityId, ...] = ()
     """Entities that may be named by nothing any more: checked once the commit is applied."""
 

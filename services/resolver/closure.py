@@ -7,12 +7,12 @@ predicates. What a draft adds is laid over what the store has.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from services.domain.graph import Literal
+from services.domain.graph import Literal, Statement
 from services.domain.ids import EntityId, RecordId, StatementId
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.scope import Scope
 from services.domain.slots import Reading
-from services.resolver.change import Draft
+from services.resolver.change import NOTHING, Draft
 from services.stores.graph.port import GraphStore, Records
 
 
@@ -32,18 +32,19 @@ class Closure:
         self._vocabulary = vocabulary
         self._scope = scope
         self._draft = draft
-        self._keys: dict[EntityId, str] = {}
+        # Drafted entities among them: one that was forgotten and is named again has its key back.
+        self._keys: dict[EntityId, str] = dict(draft.keys)
 
     async def read(self) -> Records:
         """The closure of the draft's touched statements, with the draft's records and revocations applied."""
-        found = _empty()
+        found = NOTHING
         missing = self._draft.touched()
         known: set[StatementId] = set()
         while missing:
-            records = _joined(await self._graph.records(self._scope, sorted(missing)), self._draft, missing)
-            found = _merged(found, records)
+            stored = await self._stored(missing)
+            found = _merged(found, _joined(stored, self._draft, missing))
             known |= missing
-            missing = await self._tied(records) - known
+            missing = await self._tied(stored, missing) - known
         return found
 
     def cardinality(self, predicate: EntityId) -> Cardinality:
@@ -56,33 +57,49 @@ class Closure:
         """How the entities that `read` has met read: each as itself, ties broken by their keys."""
         return Reading({}, self._keys)
 
-    async def _tied(self, records: Records) -> set[StatementId]:
-        await self._learn(records)
-        tied: set[StatementId] = set()
-        for subject, predicate in {(one.subject, one.predicate) for one in records.statements}:
-            if self.cardinality(predicate) is Cardinality.SINGLE:
-                tied.update(await self._graph.slot(self._scope, subject, predicate))
-                tied.update(
-                    statement.id
-                    for statement in self._draft.statements.values()
-                    if (statement.subject, statement.predicate) == (subject, predicate)
-                )
-        for verdict in records.verdicts:
-            if verdict.revoked_at is None:
-                tied.update((verdict.left, verdict.right))
+    async def _stored(self, statements: set[StatementId]) -> Records:
+        unread = sorted(statements - self._draft.read)
+        records = await self._graph.records(self._scope, unread) if unread else NOTHING
+        return _merged(records, _only(self._draft.stored, statements & self._draft.read))
+
+    async def _tied(self, stored: Records, wanted: set[StatementId]) -> set[StatementId]:
+        """What these statements depend on, or did before the draft: by a verdict that it revokes, too."""
+        drafted = [one for one in self._draft.statements.values() if one.id in wanted]
+        statements = [one for one in (*stored.statements, *drafted) if one.id in wanted]
+        await self._learn(statements)
+        slots = {
+            (one.subject, one.predicate)
+            for one in statements
+            if self.cardinality(one.predicate) is Cardinality.SINGLE
+        }
+        tied = {one.id for one in self._draft.statements.values() if (one.subject, one.predicate) in slots}
+        if slots:
+            for ids in (await self._graph.slots(self._scope, sorted(slots))).values():
+                tied.update(ids)
+        for verdict in (*stored.verdicts, *self._draft.verdicts.values()):
+            pair = {verdict.left, verdict.right}
+            if verdict.revoked_at is None and pair & wanted:
+                tied |= pair
         return tied
 
-    async def _learn(self, records: Records) -> None:
-        named = {statement.predicate for statement in records.statements}
-        named |= {one.object for one in records.statements if not isinstance(one.object, Literal)}
+    async def _learn(self, statements: Sequence[Statement]) -> None:
+        named = {statement.predicate for statement in statements}
+        named |= {one.object for one in statements if not isinstance(one.object, Literal)}
         unknown = sorted(named - self._keys.keys())
-        stored = await self._graph.entities(self._scope, unknown)
-        self._keys |= {entity.id: entity.key for entity in stored}
-        self._keys |= {id: self._draft.entities[id].key for id in unknown if id in self._draft.entities}
+        if unknown:
+            found = await self._graph.entities(self._scope, unknown)
+            self._keys |= {entity.id: entity.key for entity in found}
 
 
-def _empty() -> Records:
-    return Records((), (), (), (), (), ())
+def _only(records: Records, ids: set[StatementId]) -> Records:
+    return Records(
+        [one for one in records.statements if one.id in ids],
+        [claim for claim in records.claims if claim.statement in ids],
+        [end for end in records.ends if end.statement in ids],
+        [denial for denial in records.denials if denial.statement in ids],
+        [verdict for verdict in records.verdicts if verdict.left in ids or verdict.right in ids],
+        [span for span in records.spans if span.statement in ids],
+    )
 
 
 def _merged(one: Records, other: Records) -> Records:

@@ -9,23 +9,34 @@ from services.domain.scope import Scope
 from services.llm.port import Embedder, Vectors
 from services.resolver.change import Change
 from services.stores.graph.port import GraphStore
+from services.stores.memory.port import VoiceStore
 from services.stores.vectors.port import Collection, VectorRow, VectorStore
 
 
 class Index:
-    """Writes the vectors of what a change added or widened. Idempotent."""
+    """Writes the vectors of what a change added, widened or told anew. Idempotent."""
 
-    def __init__(self, graph: GraphStore, vectors: VectorStore, embedder: Embedder) -> None:
+    def __init__(
+        self, graph: GraphStore, voice: VoiceStore, vectors: VectorStore, embedder: Embedder
+    ) -> None:
         self._graph = graph
+        self._voice = voice
         self._vectors = vectors
         self._embedder = embedder
 
     async def write(self, scope: Scope, change: Change) -> None:
-        """Upserts rows; a row that exists keeps its vector and gets the wider hull. Raises EngineError."""
+        """Upserts rows of a change that the other stores have. Raises EngineError, StoreUnavailable.
+
+        A row that exists keeps its vector and gets the wider hull, unless its sentence is new.
+        """
         await self._statements(scope, change)
         entities = [e for e in change.commit.entities if e.type is not EntityType.PREDICATE]
         await self._rows(scope, Collection.ENTITIES, [(e.id, e.name, "") for e in entities])
-        await self._rows(scope, Collection.VOICE, [(v.id, v.text, v.kind) for v in change.voice])
+        voice = [(v.id, v.text, v.kind) for v in change.voice]
+        if change.voice_retold:
+            retold = await self._voice.aspects(scope, [id for id, _ in change.voice_retold])
+            voice += [(v.id, v.text, v.kind) for v in retold if v.text]
+        await self._rows(scope, Collection.VOICE, voice)
 
     async def remove(self, scope: Scope, change: Change, orphans: Sequence[str]) -> None:
         """Deletes the rows of what lost all support."""
@@ -37,17 +48,36 @@ class Index:
             if ids:
                 await self._vectors.delete(scope, collection, ids)
 
+    async def sweep(self, scope: Scope, change: Change) -> None:
+        """Deletes rows of the change whose text is gone: for a writer that another one has overtaken."""
+        statements = await self._graph.records(scope, sorted(_changed(change)))
+        entities = await self._graph.entities(scope, [entity.id for entity in change.commit.entities])
+        voice = await self._voice.aspects(
+            scope, [*(aspect.id for aspect in change.voice), *(id for id, _ in change.voice_retold)]
+        )
+        for collection, gone in (
+            (Collection.STATEMENTS, [one.id for one in statements.statements if not one.fact]),
+            (Collection.ENTITIES, [one.id for one in entities if not one.name]),
+            (Collection.VOICE, [one.id for one in voice if not one.text]),
+        ):
+            if gone:
+                await self._vectors.delete(scope, collection, gone)
+
     async def _statements(self, scope: Scope, change: Change) -> None:
-        changed = {span.statement for span in change.commit.opened} - set(change.unsupported)
+        changed = _changed(change)
         if not changed:
             return
         records = await self._graph.records(scope, sorted(changed))
         hulls = _hulls(records.spans)
-        existing = await self._vectors.fetch(scope, Collection.STATEMENTS, sorted(changed))
+        existing = dict(await self._vectors.fetch(scope, Collection.STATEMENTS, sorted(changed)))
+        for retold, _ in change.retold:
+            existing.pop(retold, None)
         stale = [
             statement
             for statement in records.statements
-            if statement.id not in existing or not _covers(existing[statement.id], hulls[statement.id])
+            if statement.fact
+            and statement.id in hulls
+            and (statement.id not in existing or not _covers(existing[statement.id], hulls[statement.id]))
         ]
         fresh = [statement for statement in stale if statement.id not in existing]
         embedded = await self._embed([statement.fact for statement in fresh])
@@ -73,6 +103,12 @@ class Index:
 
     async def _embed(self, texts: Sequence[str]) -> Vectors | Sequence[Vectors]:
         return await self._embedder.passages(texts) if texts else ()
+
+
+def _changed(change: Change) -> set[StatementId]:
+    """Statements whose row may have to be written."""
+    opened = {span.statement for span in change.commit.opened}
+    return (opened | {id for id, _ in change.retold}) - set(change.unsupported)
 
 
 def _hulls(spans: Sequence[Span]) -> dict[StatementId, tuple[Instant, Instant]]:

@@ -2,14 +2,22 @@
 
 from dataclasses import dataclass, field
 
+from services.domain.ids import StatementId, VoiceId
 from services.llm.port import Answer, Receipt
-from services.llm.tasks import Judged, JudgedVoice, Pair
+from services.llm.tasks import Judged, JudgedVoice
+
+StatementPairs = tuple[tuple[StatementId, StatementId], ...]
+VoicePairs = tuple[tuple[int, VoiceId], ...]
+"""A new sentence by its position in the chunk, and the aspect that it was compared with."""
 
 
 @dataclass
 class Memo:
-    """Answers by the pairs that were asked about, and what they cost."""
+    """Answers by what was asked about, and what they cost.
 
-    statements: dict[tuple[Pair, ...], Answer[Judged]] = field(default_factory=dict)
-    voice: dict[tuple[Pair, ...], JudgedVoice] = field(default_factory=dict)
+    By ids: the same positions mean other candidates once another writer has changed the graph.
+    """
+
+    statements: dict[StatementPairs, Answer[Judged]] = field(default_factory=dict)
+    voice: dict[VoicePairs, JudgedVoice] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)

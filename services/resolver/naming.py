@@ -1,4 +1,4 @@
-"""Naming: which entity, predicate or statement a mention means. Equal keys of compatible types are one.
+"""Naming: which entity or predicate a mention means. Equal keys of compatible types are one.
 
 Finer resolution (similar names, acronyms, merges) builds on this: it adds candidates, never moves ids.
 """
@@ -7,14 +7,19 @@ from collections.abc import Sequence
 
 from services.domain.errors import EntityNotFound
 from services.domain.facts import Mention
-from services.domain.graph import Entity, EntityType, GraphAspect, Literal, Statement, statement_id
-from services.domain.ids import EntityId, Revision, StatementId, derive_id
-from services.domain.instants import Instant
+from services.domain.graph import Entity, EntityType, Literal
+from services.domain.ids import EntityId, Revision, derive_id
 from services.domain.names import compatible, literal, name_key
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
 from services.resolver.change import Draft
 from services.stores.graph.port import Alias, GraphStore
+
+
+def sentence(subject: Entity, predicate: Entity, target: Entity | Literal) -> str:
+    """A triple in plain words, for want of a sentence that somebody said."""
+    named = target.text if isinstance(target, Literal) else target.name
+    return f"{subject.name} {predicate.name.replace('_', ' ')} {named}"
 
 
 class Naming:
@@ -79,13 +84,19 @@ class Naming:
             return literal(target.kind, target.text)
         return self.entity(target).id
 
-    def name(self, entity: EntityId) -> str:
-        """Of an entity that was found or drafted here."""
-        return self._by_id[entity].name
+    def known_as(self, entity: EntityId) -> Entity:
+        """An entity that was found, drafted or kept here."""
+        return self._by_id[entity]
+
+    def sentence(self, subject: EntityId, predicate: EntityId, target: EntityId | Literal) -> str:
+        """A triple of such entities in plain words."""
+        named = target if isinstance(target, Literal) else self._by_id[target]
+        return sentence(self._by_id[subject], self._by_id[predicate], named)
 
     def keep(self, entity: Entity) -> EntityId:
         """Remembers an entity that was met elsewhere."""
         self._by_id[entity.id] = entity
+        self._draft.keys[entity.id] = entity.key
         return entity.id
 
     def _create(self, key: str, name: str, kind: EntityType) -> Entity:
@@ -96,24 +107,3 @@ class Naming:
         self._found[key].append(entity)
         self.keep(entity)
         return entity
-
-
-async def draft_statement(
-    graph: GraphStore,
-    scope: Scope,
-    draft: Draft,
-    triple: tuple[EntityId, EntityId, EntityId | Literal],
-    fact: str,
-    aspect: GraphAspect | None = None,
-    event_at: Instant | None = None,
-) -> StatementId:
-    """The id of a triple's statement, which is drafted if the graph has no text of it."""
-    made = statement_id(scope, *triple)
-    if made not in draft.statements:
-        stored = (await graph.records(scope, [made])).statements
-        if not stored or not stored[0].fact:
-            subject, predicate, target = triple
-            draft.statements[made] = Statement(
-                made, subject, predicate, target, fact, aspect, event_at, draft.revision
-            )
-    return made

@@ -5,6 +5,7 @@ is idempotent, so a crash anywhere is completed by whoever publishes to the grap
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakValueDictionary
@@ -29,11 +30,21 @@ from services.resolver.change import (
 from services.resolver.closure import Closure
 from services.resolver.index import Index
 from services.stores.errors import UnstorableText, WriteConflict
-from services.stores.graph.port import ClosedSpan, Commit, GraphStore, Records
-from services.stores.memory.port import DecisionLog, RevisionEntry, RevisionLog, VoiceStore
+from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records
+from services.stores.memory.port import (
+    DecisionLog,
+    LogState,
+    RevisionEntry,
+    RevisionLog,
+    VoiceForgetting,
+    VoiceStore,
+)
 
 _ATTEMPTS = 20
 """How often a lost race for a graph's next revision is run again; each loss means another writer won."""
+
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""NUL as JSON escapes it; not a backslash of a text, itself escaped, with u0000 after it."""
 
 Build = Callable[[Revision, Revision], Awaitable[Draft]]
 """Makes a draft for a revision (second) from what is known at another (first)."""
@@ -70,31 +81,36 @@ class Publisher:
         lock = self._locks.setdefault(scope.key, asyncio.Lock())
         async with lock:
             for _ in range(_ATTEMPTS):
-                done = await self._settled(scope, commit_id)
-                if done is not None:
-                    return done
-                current = await self._stores.revisions.current(scope)
-                draft = await build(current, Revision(current + 1))
+                state = await self._settled(scope, commit_id)
+                if state.done is not None:
+                    return _published(state.done)
+                draft = await build(state.current, Revision(state.current + 1))
                 if draft.empty:
-                    return Published(current)
+                    return Published(state.current)
                 change, outcome = await self._derive(scope, draft)
                 try:
                     entry = await self._stores.revisions.begin(
-                        scope, current, commit_id, self._now(), _payload(change), outcome_to_json(outcome)
+                        scope,
+                        state.current,
+                        commit_id,
+                        self._now(),
+                        _payload(change),
+                        outcome_to_json(outcome),
                     )
                 except WriteConflict:
                     continue
-                await self._complete(scope, entry)
-                return Published(entry.revision, outcome)
+                if not entry.published:  # by another process, which was asked the same
+                    await self._complete(scope, entry)
+                return _published(entry)
         raise Conflict
 
-    async def _settled(self, scope: Scope, commit_id: str) -> Published | None:
-        """Completes what a crash left, then answers for a commit id that was begun before."""
-        pending = await self._stores.revisions.pending(scope)
-        if pending is not None:
-            await self._complete(scope, pending)
-        entry = await self._stores.revisions.entry(scope, commit_id)
-        return None if entry is None else Published(entry.revision, outcome_from_json(entry.summary))
+    async def _settled(self, scope: Scope, commit_id: str) -> LogState:
+        """The log once whatever a crash left in it is completed."""
+        while True:
+            state = await self._stores.revisions.state(scope, commit_id)
+            if state.pending is None:
+                return state
+            await self._complete(scope, state.pending)
 
     async def _complete(self, scope: Scope, entry: RevisionEntry) -> None:
         change = change_from_json(entry.payload)
@@ -106,21 +122,32 @@ class Publisher:
                 change.voice,
                 change.voice_claims,
                 change.voice_ends,
-                change.voice_revoked,
+                [record for _, record in change.voice_revoked],
             )
+        orphans = await self._forget(scope, change, entry.revision)
         await self._index.write(scope, change)
-        await self._forget(scope, change, entry.revision)
+        await self._index.remove(scope, change, orphans)
         if change.decisions:
             await self._stores.decisions.record(scope, change.decisions)
-        await self._stores.revisions.publish(scope, entry.revision)
+        if not await self._stores.revisions.publish(scope, entry.revision):
+            # Another process was faster, and later revisions may have forgotten what was written just now.
+            await self._index.sweep(scope, change)
 
-    async def _forget(self, scope: Scope, change: Change, revision: Revision) -> None:
+    async def _forget(self, scope: Scope, change: Change, revision: Revision) -> Sequence[EntityId]:
+        """Empties what the change makes forgotten; answers the entities that nothing names any more."""
         orphans = await self._stores.graph.orphans(scope, change.orphans, revision) if change.orphans else ()
-        if change.unsupported or orphans:
-            await self._stores.graph.forget(scope, change.unsupported, orphans)
-        if change.unsupported_voice:
-            await self._stores.voice.forget_text(scope, change.unsupported_voice)
-        await self._index.remove(scope, change, orphans)
+        if change.unsupported or orphans or change.emptied or change.retold:
+            await self._stores.graph.forget(
+                scope, Forgetting(revision, change.unsupported, orphans, change.emptied, change.retold)
+            )
+        if change.unsupported_voice or change.voice_revoked or change.voice_retold:
+            await self._stores.voice.forget_text(
+                scope,
+                VoiceForgetting(
+                    revision, change.unsupported_voice, change.voice_revoked, change.voice_retold
+                ),
+            )
+        return orphans
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
         closure = Closure(self._stores.graph, self._vocabulary, scope, draft)
@@ -146,10 +173,13 @@ class Publisher:
             voice=tuple(draft.voice.values()),
             voice_claims=tuple(draft.voice_claims.values()),
             voice_ends=tuple(draft.voice_ends.values()),
-            voice_revoked=tuple(sorted(draft.voice_revoked)),
+            voice_revoked=tuple(sorted((voice, record) for record, voice in draft.voice_revoked.items())),
             decisions=tuple(replace(item, revision=draft.revision) for item in draft.decisions),
             unsupported=unsupported,
             unsupported_voice=tuple(sorted(draft.voice_unsupported)),
+            emptied=tuple(draft.emptied.values()),
+            retold=tuple(sorted(draft.retold.items())),
+            voice_retold=tuple(sorted(draft.voice_retold.items())),
             orphans=_named_by(records, unsupported),
         )
         known = believed(records.spans, Revision(draft.revision - 1))
@@ -162,9 +192,13 @@ def _payload(change: Change) -> bytes:
         payload = change_to_json(change)
     except ValueError as error:
         raise UnstorableText from error
-    if b"\\u0000" in payload:
+    if _NUL.search(payload):
         raise UnstorableText
     return payload
+
+
+def _published(entry: RevisionEntry) -> Published:
+    return Published(entry.revision, outcome_from_json(entry.summary))
 
 
 def _unsupported(records: Records, draft: Draft) -> tuple[StatementId, ...]:
@@ -202,10 +236,16 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         statements_supported=tuple(sorted(claimed - draft.statements.keys())),
         statements_ended=tuple(sorted(before - after)),
         statements_restored=tuple(sorted(after - before - claimed)),
+        statements_expired=tuple(
+            sorted({span.statement for span in known} - {span.statement for span in (*still, *spans.opened)})
+        ),
         voice_added=tuple(sorted(draft.voice)),
         voice_ended=tuple(sorted({end.voice for end in draft.voice_ends.values()})),
         claims=len(draft.claims),
         ends=len(draft.ends),
         denials=len(draft.denials),
         revoked=draft.revoked,
+        asserted=tuple(draft.asserted),
+        dropped=tuple(draft.dropped),
+        receipts=tuple(draft.receipts),
     )

@@ -2,48 +2,103 @@
 
 from collections.abc import Callable, Sequence
 
-from services.domain.ids import EpisodeId, PassageId, RecordId, Revision, StatementId, VoiceId, derive_id
+from services.domain.graph import Entity, Literal, Statement
+from services.domain.ids import EntityId, EpisodeId, PassageId, RecordId, Revision, StatementId, derive_id
 from services.domain.instants import Instant, Precision
 from services.domain.records import Claim, Denial, End, EndReason, Source
 from services.domain.scope import Scope
 from services.resolver.change import Draft, Revoked
+from services.resolver.naming import sentence
 from services.stores.graph.port import GraphStore, Revocation
-from services.stores.memory.port import Decision, TextStore, VoiceStore
+from services.stores.memory.port import Decision, DecisionLog, TextStore, VoiceStore
+from services.stores.paging import Page
+
+Said = Claim | End | Denial
+
+_DELETE = "delete_episode"
+_DECISIONS = 10
+"""Latest decisions on an episode that are looked at: deleting is the last thing that is done to one."""
 
 
 class Revocations:
     """Drafts revocations and ends of unsupported statements."""
 
     def __init__(
-        self, graph: GraphStore, voice: VoiceStore, text: TextStore, now: Callable[[], Instant]
+        self,
+        graph: GraphStore,
+        voice: VoiceStore,
+        text: TextStore,
+        decisions: DecisionLog,
+        now: Callable[[], Instant],
     ) -> None:
         self._graph = graph
         self._voice = voice
         self._text = text
+        self._decisions = decisions
         self._now = now
 
     async def draft(
         self, scope: Scope, episode: EpisodeId, revision: Revision, actor: str, why: str
     ) -> Draft:
-        """Revokes every record that cites the episode; what it had struck out holds again by derivation."""
+        """Revokes every record that cites the episode; what it had struck out holds again by derivation.
+
+        Its words go from the records, and from statements and voice aspects that others support. Empty only
+        when that was done before: a first revocation is a revision even of an episode that said nothing, so
+        that whoever is about to publish something of it has to look again.
+        """
         draft = Draft(revision)
         records = await self._graph.of_episode(scope, episode)
         claims = [claim for claim in records.claims if claim.revoked_at is None]
         ends = [end for end in records.ends if end.revoked_at is None]
         denials = [denial for denial in records.denials if denial.revoked_at is None]
         verdicts = [verdict for verdict in records.verdicts if verdict.revoked_at is None]
-        cited: list[Claim | End | Denial] = [*claims, *ends, *denials]
+        cited: list[Said] = [*claims, *ends, *denials]
         for record in cited:
             draft.revocations[record.id] = Revocation(record.id, record.statement)
         for verdict in verdicts:
             draft.revocations[verdict.id] = Revocation(verdict.id, verdict.left)
+        draft.emptied = dict(draft.revocations)
+        await self._retell(scope, draft, cited)
         await self._revoke_voice(scope, episode, draft)
         draft.revoked = Revoked(len(claims), len(ends), len(denials), len(verdicts), len(draft.voice_revoked))
-        if not draft.empty:
-            made = derive_id(scope, "decision", "delete_episode", episode, revision)
-            decision = Decision(made, revision, self._now(), "delete_episode", episode, actor, why)
-            draft.decisions.append(decision)
+        if not draft.empty or not await self._deleted_before(scope, episode):
+            made = derive_id(scope, "decision", _DELETE, episode, revision)
+            draft.decisions.append(Decision(made, revision, self._now(), _DELETE, episode, actor, why))
         return draft
+
+    async def _deleted_before(self, scope: Scope, episode: EpisodeId) -> bool:
+        listed = await self._decisions.list_decisions(scope, episode, Page(_DECISIONS))
+        return any(decision.action == _DELETE for decision in listed.items)
+
+    async def _retell(self, scope: Scope, draft: Draft, cited: Sequence[Said]) -> None:
+        """Puts plain sentences where the episode wrote the sentence of a statement that others support."""
+        if not cited:
+            return
+        draft.read = {record.statement for record in cited}
+        draft.stored = await self._graph.records(scope, sorted(draft.read))
+        stored = draft.stored
+        every: list[Said] = [*stored.claims, *stored.ends, *stored.denials]
+        left = [one for one in every if one.revoked_at is None and one.id not in draft.revocations]
+        wrote = {(record.statement, record.recorded_at) for record in cited}
+        others = {(record.statement, record.recorded_at) for record in left}
+        supported = {record.statement for record in left}
+        told = [
+            one
+            for one in stored.statements
+            if one.id in supported
+            and ((one.id, one.created_at) in wrote or (one.id, one.created_at) not in others)
+        ]
+        nodes = await self._nodes(scope, told)
+        for one in told:
+            target = one.object if isinstance(one.object, Literal) else nodes[one.object]
+            plain = sentence(nodes[one.subject], nodes[one.predicate], target)
+            if one.fact != plain:
+                draft.retold[one.id] = plain
+
+    async def _nodes(self, scope: Scope, statements: Sequence[Statement]) -> dict[EntityId, Entity]:
+        ids = {node for one in statements for node in (one.subject, one.predicate, one.object)}
+        wanted = sorted(node for node in ids if not isinstance(node, Literal))
+        return {node.id: node for node in await self._graph.entities(scope, wanted)} if wanted else {}
 
     async def unsupported(
         self, scope: Scope, removed: Sequence[PassageId], at: Instant, episode: EpisodeId, revision: Revision
@@ -69,7 +124,7 @@ class Revocations:
         }
         claimed = {claim.statement for claim in records.claims if claim.revoked_at is None}
         for statement in sorted((statements & claimed) - supported - ended):
-            made = RecordId(derive_id(scope, "end", "source-removed", statement, at))
+            made = RecordId(derive_id(scope, "end", "source-removed", statement, at, episode))
             draft.ends[made] = End(
                 made,
                 statement,
@@ -84,9 +139,18 @@ class Revocations:
 
     async def _revoke_voice(self, scope: Scope, episode: EpisodeId, draft: Draft) -> None:
         for aspect in await self._voice.of_episode(scope, episode):
-            mine = [c.id for c in aspect.claims if c.episode == episode and c.revoked_at is None]
-            mine += [e.id for e in aspect.ends if e.episode == episode and e.revoked_at is None]
-            draft.voice_revoked.update(mine)
-            left = [c for c in aspect.claims if c.revoked_at is None and c.episode != episode]
-            if mine and not left:
-                draft.voice_unsupported.add(VoiceId(aspect.id))
+            mine = [one for one in aspect.claims if one.episode == episode and one.revoked_at is None]
+            ends = [one for one in aspect.ends if one.episode == episode and one.revoked_at is None]
+            draft.voice_revoked |= dict.fromkeys(
+                [*(one.id for one in mine), *(one.id for one in ends)], aspect.id
+            )
+            left = [one for one in aspect.claims if one.revoked_at is None and one.episode != episode]
+            if not left:
+                if mine:
+                    draft.voice_unsupported.add(aspect.id)
+                continue
+            spoke = {claim.recorded_at for claim in mine}
+            if aspect.created_at in spoke or aspect.created_at not in {claim.recorded_at for claim in left}:
+                earliest = min(left, key=lambda claim: (claim.attested_at, claim.id))
+                if mine and earliest.quote != aspect.text:
+                    draft.voice_retold[aspect.id] = earliest.quote

@@ -1,14 +1,14 @@
 """Said: what a source says of one triple, dated: an engine's fact or an assertion, drafted as a record."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.facts import FactKind, Mention, StatedTime, WorldFact
-from services.domain.graph import Entity, GraphAspect, Literal
+from services.domain.graph import Entity, GraphAspect, Literal, Statement, statement_id
 from services.domain.ids import EntityId, EpisodeId, PassageId, RecordId, StatementId, derive_id
 from services.domain.instants import Instant, Precision
 from services.domain.names import literal, name_key
@@ -16,16 +16,17 @@ from services.domain.predicates import Vocabulary
 from services.domain.records import Claim, Denial, End, Source
 from services.domain.scope import Scope
 from services.resolver.change import Draft
-from services.resolver.naming import Naming, draft_statement
-from services.stores.graph.port import AsOf, GraphStore, StatementFilter, StatementView
-from services.stores.paging import Page
+from services.resolver.naming import Naming
+from services.stores.graph.port import AsOf, GraphStore, NodePair
 from services.wire.fields import fact_kind, graph_aspect, maybe, mention_in, precision_in, target_in
 
 _SAME_THING = 90
 """RapidFuzz token-set ratio from which a loose object ("the Honda") means the open one ("Honda Civic")."""
 _DETERMINER = re.compile(r"(the|a|an|my|our|your|his|her|its|their)\s+")
 _OPEN_OBJECTS = 100
-"""How many open objects of a slot are compared with an end's loose one."""
+"""How many objects of a slot, the latest, are compared with an end's loose one."""
+
+Triple = tuple[EntityId, EntityId, EntityId | Literal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,11 @@ class Said:
     event_at: Instant | None = None
     loose: bool = False
     """Drawn from text, where an end's object may be named by part of its name."""
+
+    @property
+    def names_loosely(self) -> bool:
+        """Whether the object may be named by a part of its name."""
+        return self.loose and self.kind is not FactKind.CLAIM and isinstance(self.object, Mention)
 
 
 def said_of_fact(
@@ -121,57 +127,82 @@ class Drafter:
         self._draft = draft
 
     async def add(self, said: Sequence[Said]) -> list[StatementId]:
-        """Drafts all and answers the statement of each, in order. Claims come first: an end may name one."""
+        """Drafts all and answers the statement of each, in order. Claims come first: an end may name one.
+
+        The store is asked a few times, however much was said.
+        """
         mentions = [one.subject for one in said]
         mentions += [one.object for one in said if isinstance(one.object, Mention)]
         await self._naming.prepare(mentions, [one.predicate for one in said])
-        statements: dict[int, StatementId] = {}
-        for position in sorted(range(len(said)), key=lambda at: said[at].kind is not FactKind.CLAIM):
-            statements[position] = await self._one(said[position])
-        return [statements[position] for position in range(len(said))]
+        triples: dict[int, Triple] = {}
+        for at, one in enumerate(said):
+            if not one.names_loosely:
+                triples[at] = (*self._slot(one), self._naming.target(one.object))
+        triples |= await self._loose(said, triples)
+        ids = {at: statement_id(self._scope, *triple) for at, triple in triples.items()}
+        await self._read(ids.values())
+        told = {statement.id for statement in self._draft.stored.statements if statement.fact}
+        for at in sorted(triples, key=lambda at: (said[at].kind is not FactKind.CLAIM, at)):
+            self._state(ids[at], triples[at], said[at], told)
+            self._record(said[at], ids[at])
+        return [ids[at] for at in range(len(said))]
 
-    async def _one(self, said: Said) -> StatementId:
-        subject = self._naming.entity(said.subject)
-        predicate = self._naming.predicate(said.predicate)
-        target = await self._target(said, subject, predicate)
-        statement = await draft_statement(
-            self._graph,
-            self._scope,
-            self._draft,
-            (subject.id, predicate.id, target),
-            said.fact or self._sentence(subject, predicate, target),
-            said.aspect,
-            said.event_at,
-        )
-        self._record(said, statement)
-        return statement
+    def _slot(self, said: Said) -> NodePair:
+        return self._naming.entity(said.subject).id, self._naming.predicate(said.predicate).id
 
-    async def _target(self, said: Said, subject: Entity, predicate: Entity) -> EntityId | Literal:
-        """The object; what an end or a denial names loosely is the only open object that fits it."""
-        if said.kind is FactKind.CLAIM or isinstance(said.object, Literal) or not said.loose:
-            return self._naming.target(said.object)
-        exact = self._naming.find(said.object)
-        views = await self._open(subject, predicate)
-        if exact is not None and any(view.statement.object == exact.id for view in views):
+    async def _loose(self, said: Sequence[Said], triples: Mapping[int, Triple]) -> dict[int, Triple]:
+        """What ends and denials mean that name their object loosely: the only open one that fits, if any."""
+        asked = {at: self._slot(one) for at, one in enumerate(said) if one.names_loosely}
+        open_ones = await self._open(set(asked.values())) if asked else {}
+        for at, (subject, predicate, target) in triples.items():
+            # Said to hold in the same breath.
+            if said[at].kind is FactKind.CLAIM and said[at].end is None and not isinstance(target, Literal):
+                open_ones.setdefault((subject, predicate), []).append(self._naming.known_as(target))
+        found: dict[int, Triple] = {}
+        for at, slot in asked.items():
+            mention = said[at].object
+            assert isinstance(mention, Mention), "literals are not named loosely"
+            found[at] = (*slot, self._meant(mention, open_ones.get(slot, ())))
+        return found
+
+    def _meant(self, mention: Mention, open_ones: Sequence[Entity]) -> EntityId:
+        exact = self._naming.find(mention)
+        by_id = {entity.id: entity for entity in open_ones}
+        if exact is not None and exact.id in by_id:
             return exact.id
-        name = _bare(said.object.name)
+        name = _bare(mention.name)
         fitting = [
-            view.object
-            for view in views
-            if view.object and fuzz.token_set_ratio(name, _bare(view.object.name)) >= _SAME_THING
+            entity
+            for entity in by_id.values()
+            if fuzz.token_set_ratio(name, _bare(entity.name)) >= _SAME_THING
         ]
-        if len(fitting) != 1:
-            return self._naming.entity(said.object).id
-        return self._naming.keep(fitting[0])
+        return self._naming.keep(fitting[0]) if len(fitting) == 1 else self._naming.entity(mention).id
 
-    async def _open(self, subject: Entity, predicate: Entity) -> Sequence[StatementView]:
-        listed = await self._graph.list_statements(
-            self._scope,
-            StatementFilter(subjects=[subject.id], predicates=[predicate.id]),
-            AsOf(self._naming.known),
-            Page(_OPEN_OBJECTS),
+    async def _open(self, slots: Collection[NodePair]) -> dict[NodePair, list[Entity]]:
+        """The objects of slots that hold without an end, as known."""
+        stored = await self._graph.slots(self._scope, sorted(slots))
+        ids = [id for found in stored.values() for id in found[-_OPEN_OBJECTS:]]
+        open_ones: dict[NodePair, list[Entity]] = {}
+        for view in await self._graph.views(self._scope, ids, AsOf(self._naming.known)) if ids else ():
+            if view.object is not None and any(span.invalid_at is None for span in view.spans):
+                slot = (view.statement.subject, view.statement.predicate)
+                open_ones.setdefault(slot, []).append(view.object)
+        return open_ones
+
+    async def _read(self, statements: Iterable[StatementId]) -> None:
+        """Looks the records up on which drafting and deriving both build."""
+        self._draft.read = set(statements)
+        if self._draft.read:
+            self._draft.stored = await self._graph.records(self._scope, sorted(self._draft.read))
+
+    def _state(self, made: StatementId, triple: Triple, said: Said, told: Collection[StatementId]) -> None:
+        """Drafts a statement unless the graph has it; one whose text was forgotten is drafted anew."""
+        if made in self._draft.statements or made in told:
+            return
+        fact = said.fact or self._naming.sentence(*triple)
+        self._draft.statements[made] = Statement(
+            made, *triple, fact, said.aspect, said.event_at, self._draft.revision
         )
-        return listed.items
 
     def _record(self, said: Said, statement: StatementId) -> None:
         source, draft = said.source, self._draft
@@ -228,10 +259,6 @@ class Drafter:
                     said.confidence,
                     draft.revision,
                 )
-
-    def _sentence(self, subject: Entity, predicate: Entity, target: EntityId | Literal) -> str:
-        named = target.text if isinstance(target, Literal) else self._naming.name(target)
-        return f"{subject.name} {predicate.name.replace('_', ' ')} {named}"
 
 
 def _bare(name: str) -> str:

@@ -1,19 +1,18 @@
 """The resolver service: stages facts, resolves them into revisions, takes assertions, revokes episodes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 from palimpsest.internal.v1 import resolver_pb2 as pb
-from palimpsest.internal.v1 import values_pb2 as values
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
 from services.domain.facts import DropReason
-from services.domain.ids import EpisodeId, PassageId, Revision, StatementId
+from services.domain.ids import EpisodeId, PassageId, Revision
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine
-from services.resolver.change import Draft, Outcome
+from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.index import Index
 from services.resolver.memo import Memo
 from services.resolver.naming import Naming
@@ -50,70 +49,91 @@ class Resolver:
         self._text = parts.text
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
-        index = Index(self._graph, parts.vectors, parts.embedder)
+        index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
         self._publisher = Publisher(parts.stores, index, parts.vocabulary, parts.now)
         self._verdicts = Verdicts(self._graph, parts.vectors, parts.embedder, parts.engine, parts.vocabulary)
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine)
-        self._revocations = Revocations(self._graph, parts.stores.voice, parts.text, parts.now)
+        self._revocations = Revocations(
+            self._graph, parts.stores.voice, parts.text, parts.stores.decisions, parts.now
+        )
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""
-        await self._episode(scope, EpisodeId(request.episode_id))
+        await self._kept(scope, [EpisodeId(request.episode_id)])
         await self._staging.stage(scope, EpisodeId(request.episode_id), request.SerializeToString())
         return pb.StoreFactsResponse(world=len(request.world), voice=len(request.voice))
 
     async def resolve(self, scope: Scope, request: pb.ResolveRequest) -> pb.ResolveResponse:
         """Publishes a staged chunk. Idempotent by episode. Raises EpisodeNotFound, Conflict, EngineError."""
-        episode = await self._episode(scope, EpisodeId(request.episode_id))
-        commit_id = f"resolve:{episode.id}"
-        payload = await self._staging.staged(scope, episode.id)
+        id = EpisodeId(request.episode_id)
+        payload = await self._staging.staged(scope, id)
         staged = pb.StoreFactsRequest.FromString(payload or b"")
         memo = Memo()
-        dropped: list[values.DroppedFact] = []
+        last = Draft(Revision(0))
 
         async def build(known: Revision, revision: Revision) -> Draft:
-            return await self._draft(scope, episode, staged, (known, revision), memo, dropped)
+            nonlocal last
+            last = await self._draft(scope, id, staged, (known, revision), memo)
+            return last
 
-        published = await self._publisher.publish(scope, commit_id, build)
-        await self._staging.unstage(scope, episode.id)
+        published = await self._publisher.publish(scope, f"resolve:{id}", build)
+        if payload is not None:
+            await self._staging.unstage(scope, id)
+        # A draft that came to nothing is not published, yet it cost something too.
+        told = published.outcome if published.outcome != Outcome() else last
         return pb.ResolveResponse(
             revision=published.revision,
             outcome=_outcome(published.outcome),
-            receipts=[receipt_out(receipt) for receipt in memo.receipts],
-            dropped=dropped,
+            receipts=[receipt_out(receipt) for receipt in told.receipts],
+            dropped=[dropped_out(one.reason, "resolve", one.turn) for one in told.dropped],
         )
 
     async def assert_(self, scope: Scope, request: pb.AssertRequest) -> pb.AssertResponse:
-        """Records triples given directly. Idempotent by commit id. Raises ValidationFailed, Conflict."""
+        """Records triples given directly. Idempotent by commit id: a repeated one is told what it recorded.
+
+        Raises ValidationFailed, EpisodeNotFound (one that keeps them was deleted), EntityNotFound, Conflict.
+        """
         try:
             said = [said_of_assertion(message) for message in request.assertions]
             for one in said:
                 check(one, self._vocabulary)
         except ValueError as error:
             raise ValidationFailed(Violation("assertions", str(error))) from error
-        statements: list[StatementId] = []
 
         async def build(known: Revision, revision: Revision) -> Draft:
             draft = Draft(revision)
-            statements[:] = await self._drafter(scope, known, draft).add(said)
+            keeping = list(dict.fromkeys(one.source.episode for one in said if one.source.episode))
+            await self._kept(scope, keeping)
+            statements = await self._drafter(scope, known, draft).add(said)
+            draft.asserted = [
+                Asserted(statement, one.source.episode or EpisodeId(""))
+                for statement, one in zip(statements, said, strict=True)
+            ]
             return draft
 
         published = await self._publisher.publish(scope, f"assert:{request.commit_id}", build)
-        if not statements:  # published before: the ids follow from the triples, nothing is recorded again
-            await build(published.revision, published.revision)
         return pb.AssertResponse(
-            revision=published.revision, statement_ids=statements, outcome=_outcome(published.outcome)
+            revision=published.revision,
+            statement_ids=[one.statement for one in published.outcome.asserted],
+            episode_ids=[one.episode for one in published.outcome.asserted],
+            outcome=_outcome(published.outcome),
         )
 
     async def revoke(self, scope: Scope, request: pb.RevokeRequest) -> pb.RevokeResponse:
-        """Revokes all that an episode said. Idempotent by commit id. Raises EpisodeNotFound, Conflict."""
-        episode = await self._episode(scope, EpisodeId(request.episode_id), deleted=True)
-        await self._staging.unstage(scope, episode.id)
+        """Revokes all that an episode said. Idempotent by commit id and episode, and by itself.
+
+        Its text goes before: what is being published of it then is revoked, or refused for want of the text.
+        Raises EpisodeNotFound, Conflict.
+        """
+        id = EpisodeId(request.episode_id)
+        if not await self._text.episodes(scope, [id]):
+            raise EpisodeNotFound(id)
+        await self._staging.unstage(scope, id)
 
         async def build(_known: Revision, revision: Revision) -> Draft:
-            return await self._revocations.draft(scope, episode.id, revision, request.actor, request.why)
+            return await self._revocations.draft(scope, id, revision, request.actor, request.why)
 
-        published = await self._publisher.publish(scope, f"revoke:{request.commit_id}", build)
+        published = await self._publisher.publish(scope, f"revoke:{request.commit_id}:{id}", build)
         revoked = published.outcome.revoked
         return pb.RevokeResponse(
             revision=published.revision,
@@ -139,11 +159,13 @@ class Resolver:
         published = await self._publisher.publish(scope, f"unsupported:{request.commit_id}", build)
         return pb.EndUnsupportedResponse(revision=published.revision, outcome=_outcome(published.outcome))
 
-    async def _episode(self, scope: Scope, episode: EpisodeId, deleted: bool = False) -> Episode:
-        found = await self._text.episodes(scope, [episode])
-        if not found or (found[0].deleted_at is not None and not deleted):
-            raise EpisodeNotFound(episode)
-        return found[0]
+    async def _kept(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
+        """Episodes whose text is there. Raises EpisodeNotFound."""
+        found = await self._text.episodes(scope, ids)
+        there = {episode.id for episode in found if episode.deleted_at is None}
+        for missing in [id for id in ids if id not in there]:
+            raise EpisodeNotFound(missing)
+        return found
 
     def _drafter(self, scope: Scope, known: Revision, draft: Draft) -> Drafter:
         naming = Naming(self._graph, self._vocabulary, scope, known, draft)
@@ -152,53 +174,65 @@ class Resolver:
     async def _draft(
         self,
         scope: Scope,
-        episode: Episode,
+        id: EpisodeId,
         staged: pb.StoreFactsRequest,
         revisions: tuple[Revision, Revision],
         memo: Memo,
-        dropped: list[values.DroppedFact],
     ) -> Draft:
         known, revision = revisions
         draft = Draft(revision)
-        passages = {passage.id: passage for passage in await self._text.passages_of(scope, episode.id)}
-        dropped.clear()
-        said = _said(staged, episode, passages, self._vocabulary, dropped)
+        # Read for every attempt: an episode may be deleted while its facts wait.
+        (episode,) = await self._kept(scope, [id])
+        passages = {passage.id: passage for passage in await self._text.passages_of(scope, id)}
+        said = _said(staged, episode, passages, self._vocabulary, draft)
         await self._drafter(scope, known, draft).add(said)
         if staged.HasField("setting"):
             setting = setting_in(staged.setting)
             await self._verdicts.add(scope, draft, known, setting, episode.id, memo)
-            spoken = [_spoken(message, episode, passages) for message in staged.voice]
+            spoken = _spoken(staged, episode, passages, draft)
             await self._voice.add(scope, draft, known, spoken, setting, episode.id, memo)
+        draft.receipts = list(memo.receipts)
         return draft
 
 
 def _said(
     staged: pb.StoreFactsRequest,
     episode: Episode,
-    passages: dict[PassageId, Passage],
+    passages: Mapping[PassageId, Passage],
     vocabulary: Vocabulary,
-    dropped: list[values.DroppedFact],
+    draft: Draft,
 ) -> list[Said]:
+    """The facts that can be recorded; the others are noted in the draft."""
     said: list[Said] = []
     for message in staged.world:
         passage = passages.get(PassageId(message.passage_id))
         if passage is None:
-            dropped.append(dropped_out(DropReason.UNKNOWN_TURN, "resolve", message.turn))
+            draft.dropped.append(Dropped(DropReason.UNKNOWN_TURN, message.turn))
             continue
         try:
             one = said_of_fact(world_in(message), passage.id, episode.id, _attested(passage, episode))
             check(one, vocabulary)
         except ValueError:
-            dropped.append(dropped_out(DropReason.INVALID, "resolve", message.turn))
+            draft.dropped.append(Dropped(DropReason.INVALID, message.turn))
             continue
         said.append(one)
     return said
 
 
-def _spoken(message: values.VoiceFact, episode: Episode, passages: dict[PassageId, Passage]) -> Spoken:
-    passage = passages.get(PassageId(message.passage_id))
-    attested_at = episode.reference_time if passage is None else _attested(passage, episode)
-    return Spoken(voice_in(message), None if passage is None else passage.id, attested_at)
+def _spoken(
+    staged: pb.StoreFactsRequest, episode: Episode, passages: Mapping[PassageId, Passage], draft: Draft
+) -> list[Spoken]:
+    """The sentences that can be recorded; the others are noted in the draft."""
+    spoken: list[Spoken] = []
+    for message in staged.voice:
+        passage = passages.get(PassageId(message.passage_id))
+        fact = voice_in(message)
+        if passage is None or fact.kind is None:
+            reason = DropReason.UNKNOWN_TURN if passage is None else DropReason.UNCLASSIFIED_VOICE
+            draft.dropped.append(Dropped(reason, message.turn))
+            continue
+        spoken.append(Spoken(fact, fact.kind, passage.id, _attested(passage, episode)))
+    return spoken
 
 
 def _attested(passage: Passage, episode: Episode) -> Instant:
@@ -217,4 +251,5 @@ def _outcome(outcome: Outcome) -> pb.Outcome:
         claims=outcome.claims,
         ends=outcome.ends,
         denials=outcome.denials,
+        statements_expired=outcome.statements_expired,
     )

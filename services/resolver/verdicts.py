@@ -13,8 +13,8 @@ from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, Stateme
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.scope import Scope
-from services.llm.port import Embedder, Engine
-from services.llm.tasks import JudgeStatements, KnownFact, Pair, Setting
+from services.llm.port import Answer, Embedder, Engine
+from services.llm.tasks import Judged, JudgeStatements, KnownFact, Pair, Setting
 from services.resolver.change import Draft
 from services.resolver.memo import Memo
 from services.stores.graph.port import AsOf, GraphStore, StatementView
@@ -22,6 +22,8 @@ from services.stores.vectors.port import Collection, VectorStore
 
 MAX_CANDIDATES = 10
 """Candidates for one new fact (04-resolve): more make a model's answers worse, not better."""
+_LOOKED_AT = 100
+"""Statements read for one new fact, of which at most MAX_CANDIDATES are worth asking about."""
 MIN_COSINE = 0.75
 _NEAR_EQUAL = 85
 """RapidFuzz ratio of two objects of a SINGLE slot from which they may be one thing written twice."""
@@ -68,7 +70,7 @@ class Verdicts:
         candidates, pairs = await self._pairs(scope, new, nodes, known)
         if not pairs:
             return
-        key = tuple(pairs)
+        key = tuple((new[pair.new].statement.id, candidates[pair.candidate].statement.id) for pair in pairs)
         if key not in memo.statements:
             task = JudgeStatements(
                 [side.shown for side in new], [side.shown for side in candidates], pairs, setting
@@ -76,7 +78,7 @@ class Verdicts:
             answer = await self._engine.judge_statements(scope, task)
             memo.statements[key] = answer
             memo.receipts.append(answer.receipt)
-        self._record(scope, draft, setting, episode, (new, candidates, pairs), memo)
+        self._record(scope, draft, setting, episode, (new, candidates, pairs), memo.statements[key])
 
     def _record(
         self,
@@ -85,11 +87,10 @@ class Verdicts:
         setting: Setting,
         episode: EpisodeId,
         offered: tuple[Sequence[_Side], Sequence[_Side], Sequence[Pair]],
-        memo: Memo,
+        answer: Answer[Judged],
     ) -> None:
         new, candidates, pairs = offered
         open_pairs = set(pairs)
-        answer = memo.statements[tuple(pairs)]
         by = answer.receipt
         for verdict in answer.value.verdicts:
             pair = Pair(verdict.new, verdict.candidate)
@@ -126,17 +127,20 @@ class Verdicts:
     async def _pairs(
         self, scope: Scope, new: Sequence[_Side], nodes: Mapping[EntityId, Entity], known: Revision
     ) -> tuple[list[_Side], list[Pair]]:
-        near = await self._neighbours(scope, new)
+        candidates = await self._candidates(scope, [side.statement for side in new])
+        ids = sorted({id for found in candidates for id in found})
+        views = {view.statement.id: view for view in await self._views(scope, ids, known)}
         offered: list[_Side] = []
         positions: dict[StatementId, int] = {}
         pairs: list[Pair] = []
         for at, side in enumerate(new):
-            views = await self._candidates(scope, side.statement, near[at], known)
             siblings = [other for other in new[:at] if self._related(other.statement, side.statement)]
+            known_ones = [_side_of(views[id]) for id in candidates[at] if id in views and views[id].spans]
             fitting = [
                 other
-                for other in (*siblings, *(_side_of(view) for view in views))
-                if self._worth_asking(side, other, nodes[side.statement.predicate].key)
+                for other in (*siblings, *known_ones)
+                if self._related(other.statement, side.statement)
+                and self._worth_asking(side, other, nodes[side.statement.predicate].key)
             ]
             for other in fitting[:MAX_CANDIDATES]:
                 if other.statement.id not in positions:
@@ -145,20 +149,32 @@ class Verdicts:
                 pairs.append(Pair(at, positions[other.statement.id]))
         return offered, pairs
 
-    async def _candidates(
-        self, scope: Scope, statement: Statement, near: Sequence[StatementId], known: Revision
+    async def _views(
+        self, scope: Scope, ids: Sequence[StatementId], known: Revision
     ) -> Sequence[StatementView]:
-        """Same subject and predicate, same subject and object, then neighbours; ended ones included."""
-        ids = list(await self._graph.slot(scope, statement.subject, statement.predicate))
-        if not isinstance(statement.object, Literal):
-            ids += await self._graph.by_object(scope, statement.subject, statement.object)
-        unique = dict.fromkeys([*ids, *near])
-        unique.pop(statement.id, None)
-        views = await self._graph.views(scope, list(unique), AsOf(known))
-        return [view for view in views if view.spans and self._related(view.statement, statement)]
+        return await self._graph.views(scope, ids, AsOf(known)) if ids else ()
 
-    async def _neighbours(self, scope: Scope, new: Sequence[_Side]) -> Sequence[Sequence[StatementId]]:
-        vectors = await self._embedder.passages([side.shown.fact for side in new])
+    async def _candidates(self, scope: Scope, new: Sequence[Statement]) -> list[list[StatementId]]:
+        """Candidates of each statement, ended ones included, best first.
+
+        Neighbours in its slot or between its nodes, then the rest of these, latest first, then others.
+        """
+        near = await self._neighbours(scope, new)
+        slots = await self._graph.slots(scope, sorted({(one.subject, one.predicate) for one in new}))
+        ends = sorted({(one.subject, one.object) for one in new if not isinstance(one.object, Literal)})
+        between = await self._graph.between(scope, ends) if ends else {}
+        found: list[list[StatementId]] = []
+        for one, close in zip(new, near, strict=True):
+            same = list(slots.get((one.subject, one.predicate), ()))
+            if not isinstance(one.object, Literal):
+                same += between.get((one.subject, one.object), ())
+            members = set(same)
+            ranked = [*(id for id in close if id in members), *reversed(same), *close]
+            found.append([id for id in dict.fromkeys(ranked) if id != one.id][:_LOOKED_AT])
+        return found
+
+    async def _neighbours(self, scope: Scope, new: Sequence[Statement]) -> Sequence[Sequence[StatementId]]:
+        vectors = await self._embedder.passages([one.fact for one in new])
         hits = await self._vectors.search(scope, Collection.STATEMENTS, list(vectors), MAX_CANDIDATES)
         return [[StatementId(hit.id) for hit in found if hit.score >= MIN_COSINE] for found in hits]
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from services.domain.facts import VoiceFact
 from services.domain.ids import EpisodeId, PassageId, RecordId, Revision, VoiceId, derive_id
 from services.domain.instants import Instant
-from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd
+from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
 from services.domain.names import name_key
 from services.domain.scope import Scope
 from services.domain.voice import claims_at, held
 from services.llm.port import Embedder, Engine
 from services.llm.tasks import JudgedVoice, JudgeVoice, KnownFact, Pair, Setting, VoiceVerdict
 from services.resolver.change import Draft
-from services.resolver.memo import Memo
+from services.resolver.memo import Memo, VoicePairs
 from services.stores.memory.port import VoiceStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
@@ -28,7 +28,8 @@ class Spoken:
     """A classified voice fact with where it was said."""
 
     fact: VoiceFact
-    passage: PassageId | None
+    kind: VoiceKind
+    passage: PassageId
     attested_at: Instant
 
 
@@ -59,24 +60,30 @@ class Voice:
         if pairs:
             shown = [KnownFact(aspect.text, claims_at(aspect, known)[0].attested_at) for aspect in candidates]
             task = JudgeVoice([one.fact for one in spoken], shown, pairs, setting)
-            verdicts = _offered(await self._judged(scope, task, memo), pairs)
+            asked = tuple((pair.new, candidates[pair.candidate].id) for pair in pairs)
+            verdicts = _offered(await self._judged(scope, task, asked, memo), pairs)
+        told = await self._told(scope, spoken)
         for at, one in enumerate(spoken):
             mine = [verdict for verdict in verdicts if verdict.new == at]
             same = next((candidates[verdict.candidate].id for verdict in mine if verdict.duplicate), None)
-            voice = same or await self._aspect(scope, draft, one)
+            voice = same or self._aspect(scope, draft, one, told)
             self._claim(scope, draft, voice, one, episode)
             for verdict in mine:
                 old = candidates[verdict.candidate].id
                 if same is None and old != voice:
                     self._end(scope, draft, old, voice, one, episode, verdict.why)
 
-    async def _judged(self, scope: Scope, task: JudgeVoice, memo: Memo) -> JudgedVoice:
-        key = tuple(task.pairs)
-        if key not in memo.voice:
+    async def _judged(self, scope: Scope, task: JudgeVoice, asked: VoicePairs, memo: Memo) -> JudgedVoice:
+        if asked not in memo.voice:
             answer = await self._engine.judge_voice(scope, task)
-            memo.voice[key] = answer.value
+            memo.voice[asked] = answer.value
             memo.receipts.append(answer.receipt)
-        return memo.voice[key]
+        return memo.voice[asked]
+
+    async def _told(self, scope: Scope, spoken: Sequence[Spoken]) -> frozenset[VoiceId]:
+        """Which of the sentences, word for word, the graph has already."""
+        ids = list({_id(scope, one) for one in spoken})
+        return frozenset(aspect.id for aspect in await self._voice.aspects(scope, ids) if aspect.text)
 
     async def _pairs(
         self, scope: Scope, known: Revision, spoken: Sequence[Spoken]
@@ -96,17 +103,16 @@ class Voice:
         pairs = [
             Pair(at, positions[voice])
             for at, (one, found) in enumerate(zip(spoken, wanted, strict=True))
-            for voice in [v for v in found if v in held and held[v].kind == one.fact.kind][:MAX_CANDIDATES]
+            for voice in [v for v in found if v in held and held[v].kind == one.kind][:MAX_CANDIDATES]
         ]
         return candidates, pairs
 
-    async def _aspect(self, scope: Scope, draft: Draft, one: Spoken) -> VoiceId:
+    @staticmethod
+    def _aspect(scope: Scope, draft: Draft, one: Spoken, told: frozenset[VoiceId]) -> VoiceId:
         """The aspect of a sentence that no candidate is said to duplicate; equal keys are one."""
-        assert one.fact.kind is not None, "unclassified voice is dropped before it is staged"
-        made = VoiceId(derive_id(scope, "voice", one.fact.kind, name_key(one.fact.text)))
-        stored = await self._voice.aspects(scope, [made])
-        if made not in draft.voice and not (stored and stored[0].text):
-            draft.voice[made] = VoiceAspect(made, one.fact.kind, one.fact.text, created_at=draft.revision)
+        made = _id(scope, one)
+        if made not in draft.voice and made not in told:
+            draft.voice[made] = VoiceAspect(made, one.kind, one.fact.text, created_at=draft.revision)
         return made
 
     @staticmethod
@@ -122,6 +128,10 @@ class Voice:
     ) -> None:
         made = RecordId(derive_id(scope, "voice-end", old, by, episode))
         draft.voice_ends[made] = VoiceEnd(made, old, one.attested_at, by, episode, why, draft.revision)
+
+
+def _id(scope: Scope, one: Spoken) -> VoiceId:
+    return VoiceId(derive_id(scope, "voice", one.kind, name_key(one.fact.text)))
 
 
 def _offered(judged: JudgedVoice, pairs: Sequence[Pair]) -> list[VoiceVerdict]:

@@ -13,7 +13,11 @@ class ServiceSettings(BaseSettings):
     """What the five services stand on. The defaults need nothing but this machine."""
 
     model_config = SettingsConfigDict(
-        env_prefix="PALIMPSEST_", env_nested_delimiter="__", extra="ignore", frozen=True
+        env_prefix="PALIMPSEST_",
+        env_nested_delimiter="__",
+        extra="ignore",
+        frozen=True,
+        use_attribute_docstrings=True,
     )
 
     data_dir: Path = Path(".palimpsest")

@@ -6,7 +6,7 @@ import pytest
 
 from services.domain.ids import Revision
 from services.domain.scope import Scope
-from services.stores.graph.port import AsOf, Commit, Counts, GraphStore, StatementFilter
+from services.stores.graph.port import AsOf, Commit, Counts, Forgetting, GraphStore, StatementFilter
 from services.stores.paging import Page
 from tests.builders import Maker, a_scope, closing, on, revoking
 from tests.contracts.graph_base import GraphSuite
@@ -72,7 +72,12 @@ class GraphIsolation(GraphSuite):
         assert (await store.list_statements(theirs, everything, at, Page())).items == []
         assert (await store.counts(theirs, Revision(9))).claims == 0
 
-        await store.forget(theirs, [statement.id], [node.id])
+        for some in (fact.statements, []):
+            retold = [(statement.id, "anew")]
+            records = [revoking(fact.claims[0])]
+            await store.forget(
+                theirs, Forgetting(Revision(9), [one.id for one in some], [node.id], records, retold)
+            )
         await store.erase(theirs)
         assert await store.views(mine, [statement.id], at) == [view]
         assert await store.find_entities(mine, ["mara"], Revision(9)) == {"mara": [node]}
@@ -89,6 +94,7 @@ class GraphIsolation(GraphSuite):
         assert await store.walk(stranger, nodes, at, 3, 10) == []
         assert (await store.records(stranger, ids)).claims == []
         assert await store.slot(stranger, nodes[0], nodes[1]) == []
-        assert await store.by_object(stranger, nodes[0], nodes[2]) == []
+        assert await store.slots(stranger, [(nodes[0], nodes[1])]) == {}
+        assert await store.between(stranger, [(nodes[0], nodes[2])]) == {}
         assert await store.orphans(stranger, nodes, Revision(9)) == []
         assert await store.counts(stranger, Revision(9)) == Counts(0, 0, 0)

@@ -214,11 +214,15 @@ class GraphLists(GraphSuite):
             rome.statements[0].id,
             paris.statements[0].id,
         ]
-        assert await store.by_object(make.scope, mara.id, to_rome.id) == [
-            rome.statements[0].id,
-            likes.statements[0].id,
-        ]
-        assert await store.by_object(make.scope, to_rome.id, mara.id) == []
+        pairs = [(mara.id, lives_in.id), (mara.id, age.entities[1].id), (to_rome.id, lives_in.id)]
+        assert await store.slots(make.scope, pairs) == {
+            pairs[0]: [rome.statements[0].id, paris.statements[0].id],
+            pairs[1]: [age.statements[0].id],
+        }
+        assert await store.between(make.scope, [(mara.id, to_rome.id), (to_rome.id, mara.id)]) == {
+            (mara.id, to_rome.id): [rome.statements[0].id, likes.statements[0].id]
+        }
+        assert await store.slots(make.scope, []) == await store.between(make.scope, []) == {}
 
     async def test_entities_are_found_by_every_alias_of_every_type(
         self, store: GraphStore, make: Maker

@@ -10,7 +10,7 @@ from services.domain.graph import Entity, EntityType, GraphAspect, Literal, Span
 from services.domain.ids import Revision
 from services.domain.instants import BEGINNING, FOREVER, Instant, Interval
 from services.domain.records import Claim, Denial, End, Verdict, VerdictKind
-from services.stores.graph.port import AsOf, Commit, GraphStore, StatementFilter
+from services.stores.graph.port import AsOf, Commit, Forgetting, GraphStore, StatementFilter
 from services.stores.paging import Page
 from tests.builders import Maker, closing, on, revoking, text
 
@@ -172,12 +172,29 @@ def filters(draw: st.DrawFn, make: Maker) -> StatementFilter:
 
 
 @st.composite
-def forgettings(draw: st.DrawFn, history: History) -> tuple[Sequence[int], bool]:
-    """Positions of statements to forget, and whether the nodes of `a` and `b` go as well."""
+def forgettings(draw: st.DrawFn, history: History) -> "Drawn":
     if not history.statements:
-        return (), draw(st.booleans())
-    places = st.integers(0, len(history.statements) - 1)
-    return draw(st.lists(places, max_size=2, unique=True)), draw(st.booleans())
+        return Drawn(nodes=draw(st.booleans()))
+    places = st.lists(st.integers(0, len(history.statements) - 1), max_size=2, unique=True)
+    return Drawn(
+        statements=draw(places),
+        retold=draw(places),
+        nodes=draw(st.booleans()),
+        every=draw(st.integers(1, 4)),
+        late=draw(st.integers(-1, 1)),
+    )
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a history is made to forget: positions of statements, the nodes of `a` and `b`, one record of
+    `every` some, by the revision that is `late` after the last commit's."""
+
+    statements: Sequence[int] = ()
+    retold: Sequence[int] = ()
+    nodes: bool = False
+    every: int = 1
+    late: int = 0
 
 
 class Comparison:
@@ -191,11 +208,18 @@ class Comparison:
         await self._store.apply(self._scope, commit)
         await self._model.apply(self._scope, commit)
 
-    async def forget(self, statements: Sequence[Statement], nodes: bool) -> None:
-        ids = [statement.id for statement in statements]
-        entities = [self._make.entity(name).id for name in "ab"] if nodes else []
+    async def forget(self, drawn: "Drawn", history: History) -> None:
+        commits = history.commits
+        records = [record for commit in commits for record in (*commit.claims, *commit.ends)]
+        forgetting = Forgetting(
+            Revision(len(commits) + drawn.late),
+            [history.statements[place].id for place in drawn.statements],
+            [self._make.entity(name).id for name in "ab"] if drawn.nodes else [],
+            [revoking(record) for record in records[:: drawn.every]],
+            [(history.statements[place].id, "said anew") for place in drawn.retold],
+        )
         for store in (self._store, self._model):
-            await store.forget(self._scope, ids, entities)
+            await store.forget(self._scope, forgetting)
 
     async def look(self, statements: Sequence[Statement], at: AsOf) -> None:
         """Every read that takes ids or nothing."""
@@ -213,9 +237,11 @@ class Comparison:
         )
         orphans = [await store.orphans(scope, nodes, at.known_at) for store in (one, two)]
         assert orphans[0] == orphans[1]
-        for node, other in zip(nodes, reversed(nodes), strict=True):
+        for node in nodes:
             assert await one.slot(scope, node, nodes[3]) == await two.slot(scope, node, nodes[3])
-            assert await one.by_object(scope, node, other) == await two.by_object(scope, node, other)
+        pairs = [(node, other) for node in nodes for other in nodes]
+        assert await one.slots(scope, pairs) == await two.slots(scope, pairs)
+        assert await one.between(scope, pairs) == await two.between(scope, pairs)
         for episode in EPISODES:
             id = self._make.episode(episode)
             assert await one.of_episode(scope, id) == await two.of_episode(scope, id)

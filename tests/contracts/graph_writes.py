@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from services.domain.graph import EntityType, GraphAspect, Literal, LiteralKind
-from services.domain.ids import EntityId, EpisodeId, PassageId, Revision, StatementId
+from services.domain.ids import EntityId, EpisodeId, PassageId, RecordId, Revision, StatementId
 from services.domain.instants import Precision
 from services.domain.records import EndReason, Judge, Source, VerdictKind
 from services.stores.errors import UnstorableText
-from services.stores.graph.port import AsOf, Commit, GraphStore, Records
+from services.stores.graph.port import AsOf, Commit, Forgetting, GraphStore, Records, Revocation
 from services.stores.paging import Page
 from tests.builders import Maker, a_scope, closing, on, revoking, text, together
 from tests.contracts.graph_base import Capability, GraphSuite
@@ -243,11 +243,15 @@ class GraphWrites(GraphSuite):
             assert await store.entities(make.scope, [entity]) == []
             assert await store.views(make.scope, [statement], at) == []
             assert await store.slot(make.scope, entity, entity) == []
-            assert await store.by_object(make.scope, entity, entity) == []
+            assert await store.slots(make.scope, [(entity, entity)]) == {}
+            assert await store.between(make.scope, [(entity, entity)]) == {}
             assert await store.walk(make.scope, [entity], at, 2, 10) == []
             assert await store.orphans(make.scope, [entity], Revision(1)) == []
             assert (await store.of_episode(make.scope, episode)).claims == []
-            await store.forget(make.scope, [statement], [entity])
+            record = Revocation(RecordId(name), statement)
+            await store.forget(
+                make.scope, Forgetting(Revision(9), [statement], [entity], [record], [(statement, "anew")])
+            )
         assert len(await listed(store, make, at)) == 1
 
     async def test_orphans_are_named_by_nothing_that_counts(self, store: GraphStore, make: Maker) -> None:
@@ -277,7 +281,7 @@ class GraphWrites(GraphSuite):
         for commit in (fact, kept, Commit(Revision(1), ends=[end], verdicts=[verdict])):
             await store.apply(make.scope, commit)
         for _ in range(2):
-            await store.forget(make.scope, [statement.id], [node.id])
+            await store.forget(make.scope, Forgetting(Revision(1), [statement.id], [node.id]))
 
         [view] = await store.views(make.scope, [statement.id], AsOf(Revision(1)))
         assert view.statement == replace(statement, fact="", object=text(""))
@@ -291,12 +295,45 @@ class GraphWrites(GraphSuite):
         [other] = await store.views(make.scope, [kept.statements[0].id], AsOf(Revision(1)))
         assert (other.statement, other.subject) == (kept.statements[0], kept.entities[0])
 
+        # A commit that comes late brings nothing back.
+        await store.apply(make.scope, fact)
+        [view] = await store.views(make.scope, [statement.id], AsOf(Revision(1)))
+        assert (view.statement.fact, view.subject.name) == ("", "")
+        assert {alias.key for alias in await store.aliases(make.scope, Revision(9))} == {"says", "ana"}
+
         again = make.fact("Mara", "says", text("hello"), episode="e2", revision=2)
         await store.apply(make.scope, again)
         [view] = await store.views(make.scope, [statement.id], AsOf(Revision(2)))
         assert (view.statement, view.subject) == (statement, node)
         assert await store.find_entities(make.scope, ["mara"], Revision(1)) == {}
         assert await store.find_entities(make.scope, ["mara"], Revision(2)) == {"mara": [node]}
+
+    async def test_what_a_deleted_episode_said_of_a_fact_that_stays_is_forgotten(
+        self, store: GraphStore, make: Maker
+    ) -> None:
+        fact = make.fact("Mara", "lives in", "Paris")
+        other = make.fact("Mara", "lives in", "Paris", episode="e2", revision=2)
+        rival = make.fact("Mara", "lives in", "Rome", episode="e3", revision=3)
+        statement = fact.statements[0]
+        end = replace(make.end(statement, on("2024-01-01")), source=fact.claims[0].source)
+        denial = replace(make.denial(statement), source=fact.claims[0].source)
+        verdict = replace(make.verdict(statement, rival.statements[0]), why="as was said")
+        more = Commit(Revision(4), ends=[end], denials=[denial], verdicts=[verdict])
+        for commit in (fact, other, rival, more):
+            await store.apply(make.scope, commit)
+        gone = [revoking(record) for record in (fact.claims[0], end, denial)]
+        for retold in ([], [(statement.id, "Mara lives in Paris, she said.")]):
+            await store.forget(make.scope, Forgetting(Revision(5), records=gone, retold=retold))
+            records = await store.records(make.scope, [statement.id])
+            assert [claim.source.quote for claim in records.claims] == ["", other.claims[0].source.quote]
+            assert [records.ends[0].source.quote, records.denials[0].source.quote] == ["", ""]
+            assert [records.statements[0].fact, records.verdicts[0].why] == (
+                [retold[0][1], ""] if retold else [statement.fact, "as was said"]
+            )
+        await store.forget(make.scope, Forgetting(Revision(5), records=[revoking(verdict)]))
+        assert (await store.records(make.scope, [rival.statements[0].id])).verdicts[0].why == ""
+        with pytest.raises(UnstorableText):
+            await store.forget(make.scope, Forgetting(Revision(5), retold=[(statement.id, "nul \x00")]))
 
     async def test_erase_leaves_nothing_and_touches_no_other(self, store: GraphStore, make: Maker) -> None:
         twin = Maker(a_scope("other"))

@@ -11,7 +11,7 @@ from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.errors import UnstorableText, WriteConflict
-from services.stores.memory.port import Decision, RevisionEntry
+from services.stores.memory.port import Decision, LogState, RevisionEntry
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
 from services.stores.sql.engine import engine_for
@@ -38,6 +38,7 @@ class RevisionContract:
         assert await log.current(SCOPE) == 0
         assert await log.pending(SCOPE) is None
         assert await log.entry(SCOPE, "commit-1") is None
+        assert await log.state(SCOPE, "commit-1") == LogState(Revision(0))
         assert await log.at(SCOPE, Instant(10**15)) == 0
         assert await log.clocks(SCOPE, [Revision(0), Revision(1)]) == {}
 
@@ -47,12 +48,15 @@ class RevisionContract:
         assert await memory.revisions.current(SCOPE) == 0
         assert await memory.revisions.pending(SCOPE) == begun
         assert await memory.revisions.entry(SCOPE, "commit-1") == begun
-        for _ in range(2):
-            await memory.revisions.publish(SCOPE, Revision(1))
+        assert await memory.revisions.state(SCOPE, "commit-1") == LogState(Revision(0), begun, begun)
+        assert await memory.revisions.state(SCOPE, "other") == LogState(Revision(0), begun)
+        for first in (True, False):
+            assert await memory.revisions.publish(SCOPE, Revision(1)) is first
             assert await memory.revisions.current(SCOPE) == 1
             assert await memory.revisions.pending(SCOPE) is None
             published = replace(begun, published=True, payload=b"")
             assert await memory.revisions.entry(SCOPE, "commit-1") == published
+            assert await memory.revisions.state(SCOPE, "commit-1") == LogState(Revision(1), None, published)
 
     async def test_a_crash_before_publishing_leaves_what_the_next_needs(
         self, memory: SqlMemory, url: str
@@ -145,6 +149,7 @@ class RevisionContract:
             assert await memory.revisions.current(twin) == 0
             assert await memory.revisions.pending(twin) is None
             assert await memory.revisions.entry(twin, "commit-1") is None
+            assert await memory.revisions.state(twin, "commit-1") == LogState(Revision(0))
             assert await memory.revisions.at(twin, Instant(10**15)) == 0
             assert await memory.revisions.clocks(twin, [Revision(1)]) == {}
             await memory.revisions.publish(twin, Revision(2))
@@ -167,6 +172,7 @@ class RevisionContract:
                 await memory.revisions.begin(SCOPE, Revision(0), commit, Instant(0), b"", summary)
         assert await memory.revisions.pending(SCOPE) is None
         assert await memory.revisions.entry(SCOPE, text) is None
+        assert await memory.revisions.state(SCOPE, text) == LogState(Revision(0))
 
 
 def decision(id: str, revision: int, target: str = "target", at: int = 0, **columns: Any) -> Decision:

@@ -12,6 +12,7 @@ from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
 from services.domain.scope import Scope
 from services.domain.voice import held
 from services.stores.errors import UnstorableText
+from services.stores.memory.port import VoiceForgetting
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
 from tests.contracts.memory_base import (
@@ -38,6 +39,10 @@ async def apply(
 ) -> None:
     records = [RecordId(record) for record in revoked]
     await memory.voice.apply(scope, Revision(revision), aspects, claims, ends, records)
+
+
+def forgetting(revision: int, *aspects: str) -> VoiceForgetting:
+    return VoiceForgetting(Revision(revision), [VoiceId(id) for id in aspects])
 
 
 async def get(memory: SqlMemory, id: str, scope: Scope = SCOPE) -> VoiceAspect:
@@ -151,7 +156,7 @@ class VoiceContract:
         await apply(memory, 2, revoked=["c1", "c3"])
         before = [await get(memory, id) for id in ("kept", "half")]
         for _ in range(2):
-            await memory.voice.forget_text(SCOPE, [VoiceId(one.id) for one in made])
+            await memory.voice.forget_text(SCOPE, forgetting(2, *(one.id for one in made)))
             assert "secret" not in repr(await get(memory, "gone"))
             assert [await get(memory, id) for id in ("kept", "half")] == before
 
@@ -160,7 +165,10 @@ class VoiceContract:
     ) -> None:
         await apply(memory, 1, [aspect("a", text="I like tea.")], [claim("c1", "a")])
         await apply(memory, 2, revoked=["c1"])
-        await memory.voice.forget_text(SCOPE, [VoiceId("a")])
+        await memory.voice.forget_text(SCOPE, forgetting(2, "a"))
+        # What comes late brings nothing back.
+        await apply(memory, 1, [aspect("a", text="I like tea.")], [claim("c1", "a")])
+        assert (await get(memory, "a")).text == ""
         said = [aspect("a", 3, text="I like tea.")], [claim("c2", "a", recorded=3, quote="I like tea.")]
         await apply(memory, 3, *said)
         again = await get(memory, "a")
@@ -178,6 +186,22 @@ class VoiceContract:
         found = await get(memory, "a")
         assert (found.text, [record.quote for record in found.claims]) == ("kept", ["", "kept"])
 
+    async def test_a_sentence_that_a_deleted_episode_spoke_is_told_as_another_says_it(
+        self, memory: SqlMemory
+    ) -> None:
+        claims = [claim("c1", "a", "e", quote="secret"), claim("c2", "a", "f", quote="kept")]
+        over = replace(end("x", "a", 1), why="secret")
+        await apply(memory, 1, [aspect("a", text="secret"), aspect("b", text="b")], claims, [over])
+        gone = VoiceForgetting(
+            Revision(2), records=[(VoiceId("a"), RecordId("c1"))], retold=[(VoiceId("a"), "kept")]
+        )
+        for _ in range(2):
+            await memory.voice.forget_text(SCOPE, gone)
+            found = await get(memory, "a")
+            assert (found.text, [record.quote for record in found.claims]) == ("kept", ["", "kept"])
+            assert found.ends[0].why == ""
+        assert (await get(memory, "b")).text == "b"
+
     async def test_twins_see_and_change_nothing_of_each_other(self, memory: SqlMemory) -> None:
         await apply(memory, 1, [aspect("a")], [claim("c", "a")], [end("e", "a", 1)])
         mine = await get(memory, "a")
@@ -186,7 +210,9 @@ class VoiceContract:
             assert await memory.voice.of_episode(twin, EpisodeId("e")) == []
             assert (await memory.voice.list_aspects(twin, [], Revision(9), Page())).items == []
             await apply(memory, 1, [aspect("a", text="theirs")], [claim("c", "a")], [], ["c", "e"], twin)
-            await memory.voice.forget_text(twin, [VoiceId("a")])
+            await memory.voice.forget_text(twin, forgetting(1, "a"))
+            more = VoiceForgetting(Revision(1), [], [(VoiceId("a"), RecordId("c"))], [(VoiceId("a"), "x")])
+            await memory.voice.forget_text(twin, more)
             assert (await get(memory, "a", twin)).text == ""
             await memory.erase(twin)
             assert await memory.voice.aspects(twin, [VoiceId("a")]) == []
@@ -210,4 +236,6 @@ class VoiceContract:
             await apply(memory, 1, [good], [said], [replace(end("e", "a", 1), why=text)])
         assert await memory.voice.aspects(SCOPE, [VoiceId("a"), VoiceId(text)]) == []
         assert await memory.voice.of_episode(SCOPE, EpisodeId(text)) == []
-        await memory.voice.forget_text(SCOPE, [VoiceId(text)])
+        await memory.voice.forget_text(SCOPE, forgetting(1, text))
+        with pytest.raises(UnstorableText):
+            await memory.voice.forget_text(SCOPE, VoiceForgetting(Revision(1), retold=[(good.id, text)]))

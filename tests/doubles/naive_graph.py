@@ -16,6 +16,8 @@ from services.stores.graph.port import (
     AsOf,
     Commit,
     Counts,
+    Forgetting,
+    NodePair,
     Records,
     StatementFilter,
     StatementView,
@@ -40,7 +42,8 @@ class _Graph:
     verdicts: dict[RecordId, Verdict] = field(default_factory=dict)
     revoked: dict[RecordId, Revision] = field(default_factory=dict)
     spans: dict[SpanId, Span] = field(default_factory=dict)
-    forgotten: set[str] = field(default_factory=set)
+    forgotten: dict[str, Revision] = field(default_factory=dict)
+    """By which revision."""
 
 
 class NaiveGraph:
@@ -55,6 +58,8 @@ class NaiveGraph:
         graph = self._graphs[scope]
         _add_nodes(graph, commit)
         for alias in commit.aliases:
+            if graph.forgotten.get(alias.entity, Revision(-1)) >= commit.revision:
+                continue
             graph.aliases.setdefault((alias.key, alias.type, alias.entity), (alias, commit.revision))
         _add(graph.claims, commit.claims, graph)
         _add(graph.ends, commit.ends, graph)
@@ -113,8 +118,19 @@ class NaiveGraph:
     async def slot(self, scope: Scope, subject: EntityId, predicate: EntityId) -> Sequence[StatementId]:
         return [s.id for s in self._ordered(scope) if (s.subject, s.predicate) == (subject, predicate)]
 
-    async def by_object(self, scope: Scope, subject: EntityId, target: EntityId) -> Sequence[StatementId]:
-        return [s.id for s in self._ordered(scope) if (s.subject, s.object) == (subject, target)]
+    async def slots(
+        self, scope: Scope, pairs: Sequence[NodePair]
+    ) -> Mapping[NodePair, Sequence[StatementId]]:
+        found = {pair: await self.slot(scope, *pair) for pair in pairs}
+        return {pair: ids for pair, ids in found.items() if ids}
+
+    async def between(
+        self, scope: Scope, pairs: Sequence[NodePair]
+    ) -> Mapping[NodePair, Sequence[StatementId]]:
+        found = {
+            pair: [s.id for s in self._ordered(scope) if (s.subject, s.object) == pair] for pair in pairs
+        }
+        return {pair: ids for pair, ids in found.items() if ids}
 
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
         graph = self._graphs[scope]
@@ -187,26 +203,23 @@ class NaiveGraph:
                 kept |= {statement.subject, statement.predicate, statement.object}
         return [id for id in dict.fromkeys(ids) if id in graph.entities and id not in kept]
 
-    async def forget(
-        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
-    ) -> None:
+    async def forget(self, scope: Scope, forgetting: Forgetting) -> None:
         graph = self._graphs[scope]
-        graph.forgotten |= {*statements, *entities} & {*graph.statements, *graph.entities}
-        for id in set(statements) & graph.statements.keys():
+        if not all(map(is_storable, (sentence for _, sentence in forgetting.retold))):
+            raise UnstorableText
+        statements, entities = set(forgetting.statements), set(forgetting.entities)
+        for id in (statements & graph.statements.keys()) | (entities & graph.entities.keys()):
+            graph.forgotten[id] = forgetting.revision
+        for id in statements & graph.statements.keys():
             statement = graph.statements[id]
             target = statement.object
             emptied = replace(target, text="") if isinstance(target, Literal) else target
             graph.statements[id] = replace(statement, fact="", object=emptied)
-        for claim in _of(graph.claims, statements):
-            graph.claims[claim.id] = replace(claim, source=replace(claim.source, quote=""), time_text="")
-        for end in _of(graph.ends, statements):
-            graph.ends[end.id] = replace(end, source=replace(end.source, quote=""))
-        for denial in _of(graph.denials, statements):
-            graph.denials[denial.id] = replace(denial, source=replace(denial.source, quote=""))
-        for verdict in graph.verdicts.values():
-            if {verdict.left, verdict.right} & set(statements):
-                graph.verdicts[verdict.id] = replace(verdict, why="")
-        for node in set(entities) & graph.entities.keys():
+        for id, sentence in forgetting.retold:
+            if id in graph.statements and id not in graph.forgotten:
+                graph.statements[id] = replace(graph.statements[id], fact=sentence)
+        _empty_records(graph, statements, forgetting)
+        for node in entities & graph.entities.keys():
             graph.entities[node] = replace(graph.entities[node], name="", key="", aliases=())
         graph.aliases = {key: value for key, value in graph.aliases.items() if key[2] not in entities}
 
@@ -284,15 +297,15 @@ def _add_nodes(graph: _Graph, commit: Commit) -> None:
     for entity in commit.entities:
         if entity.id not in graph.entities:
             graph.entities[entity.id] = entity
-        elif entity.id in graph.forgotten:
-            graph.forgotten.discard(entity.id)
+        elif graph.forgotten.get(entity.id, commit.revision) < commit.revision:
+            del graph.forgotten[entity.id]
             old = graph.entities[entity.id]
             graph.entities[entity.id] = replace(entity, type=old.type, created_at=old.created_at)
     for statement in commit.statements:
         if statement.id not in graph.statements:
             graph.statements[statement.id] = statement
-        elif statement.id in graph.forgotten:
-            graph.forgotten.discard(statement.id)
+        elif graph.forgotten.get(statement.id, commit.revision) < commit.revision:
+            del graph.forgotten[statement.id]
             earlier = graph.statements[statement.id]
             graph.statements[statement.id] = replace(earlier, fact=statement.fact, object=statement.object)
 
@@ -304,8 +317,22 @@ def _add(known: dict[RecordId, R], records: Sequence[R], graph: _Graph) -> None:
             graph.revoked.setdefault(record.id, record.revoked_at)
 
 
-def _of(records: Mapping[RecordId, Said], statements: Sequence[StatementId]) -> list[Said]:
-    return [record for record in records.values() if record.statement in statements]
+def _empty_records(graph: _Graph, statements: set[StatementId], forgetting: Forgetting) -> None:
+    named = {one.record for one in forgetting.records}
+
+    def gone(records: Mapping[RecordId, Said]) -> list[Said]:
+        return [one for one in records.values() if one.statement in statements or one.id in named]
+
+    for claim in gone(graph.claims):
+        graph.claims[claim.id] = replace(claim, source=replace(claim.source, quote=""), time_text="")
+    for end in gone(graph.ends):
+        graph.ends[end.id] = replace(end, source=replace(end.source, quote=""))
+    for denial in gone(graph.denials):
+        graph.denials[denial.id] = replace(denial, source=replace(denial.source, quote=""))
+    reasonless = statements | {id for id, _ in forgetting.retold}
+    for verdict in list(graph.verdicts.values()):
+        if {verdict.left, verdict.right} & reasonless or verdict.id in named:
+            graph.verdicts[verdict.id] = replace(verdict, why="")
 
 
 def _begin(ids: Sequence[StatementId], after: str) -> int:

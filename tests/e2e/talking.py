@@ -87,19 +87,17 @@ class Memory:
         self, *triples: tuple[str, str, str], at: str = "2025-01-01", **more: Any
     ) -> memory_ingest_pb2.AssertTriplesResponse:
         """Records open claims without a stated start, all said on one day."""
+        claims = [
+            memory_ingest_pb2.ClaimInput(
+                subject=entity_pb2.EntityRef(name=subject),
+                predicate=predicate,
+                object=entity_pb2.ObjectRef(entity=entity_pb2.EntityRef(name=target)),
+            )
+            for subject, predicate, target in triples
+        ]
+        named: dict[str, Any] = {"graph_id": self.graph, "request_id": self.tenant.request_id()}
         asked = memory_ingest_pb2.AssertTriplesRequest(
-            graph_id=self.graph,
-            request_id=self.tenant.request_id(),
-            claims=[
-                memory_ingest_pb2.ClaimInput(
-                    subject=entity_pb2.EntityRef(name=subject),
-                    predicate=predicate,
-                    object=entity_pb2.ObjectRef(entity=entity_pb2.EntityRef(name=target)),
-                )
-                for subject, predicate, target in triples
-            ],
-            reference_time=day(at),
-            **more,
+            **(named | more), claims=claims, reference_time=day(at)
         )
         answer: memory_ingest_pb2.AssertTriplesResponse = await self.tenant.call(
             self.tenant.memory.AssertTriples, asked
@@ -193,6 +191,11 @@ class Memory:
     async def claims(self) -> dict[str, int]:
         """How many claims each statement rests on, by its sentence."""
         return {one.fact: len((await self.read(one.statement_id)).claims) for one in await self.statements()}
+
+    async def ledger(self, job_id: str = "") -> list[credits_pb2.LedgerEntry]:
+        """The tenant's entries, of one job or of all, newest first."""
+        asked = credits_pb2.ListLedgerEntriesRequest(job_id=job_id, page_size=1000)
+        return list((await self.tenant.call(self.tenant.credits.ListLedgerEntries, asked)).entries)
 
 
 async def balance(tenant: Tenant) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 import pytest_asyncio
 
-from palimpsest.v1 import common_pb2, credits_pb2, episode_pb2, errors_pb2, job_pb2, statement_pb2, voice_pb2
+from palimpsest.v1 import common_pb2, episode_pb2, errors_pb2, job_pb2, statement_pb2, voice_pb2
 from palimpsest.v1.credits_pb2 import LedgerEntryKind
 from services.llm.offline import OfflineEngine
 from tests.builders import on
@@ -172,8 +172,7 @@ async def test_nothing_to_remember_is_said_why_and_paid_back(
     assert (job.credits.spent_micros, job.credits.held_micros) == (0, 0)
     assert job.credits.refunded_micros > 0
     assert await balance(memory.tenant) == before
-    asked = credits_pb2.ListLedgerEntriesRequest(job_id=job.job_id)
-    entries = (await memory.tenant.call(memory.tenant.credits.ListLedgerEntries, asked)).entries
+    entries = await memory.ledger(job.job_id)
     assert LedgerEntryKind.LEDGER_ENTRY_KIND_HOLD in {entry.kind for entry in entries}
     assert sum(entry.amount_micros for entry in entries) == 0
     assert errors_pb2.NothingReason.Name(reason).removeprefix("NOTHING_REASON_") in {

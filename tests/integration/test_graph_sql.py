@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from services.domain.graph import GraphAspect
 from services.domain.ids import EntityId, Revision
 from services.stores.errors import StoreUnavailable
-from services.stores.graph.port import AsOf, Commit, GraphStore, StatementFilter
+from services.stores.graph.port import AsOf, Commit, Forgetting, GraphStore, StatementFilter
 from services.stores.graph.sql import SqlGraphStore
 from services.stores.paging import Page
 from services.stores.sql.engine import postgres_engine, sqlite_engine
@@ -24,6 +24,8 @@ NODES = [node.id for node in FACT.entities]
 IDS = [FACT.statements[0].id]
 EPISODE = MAKE.episode("e1")
 AT = AsOf(Revision(9), valid_at=on("2024-01-01"))
+PAIRS = [(NODES[0], NODES[1]), (NODES[0], NODES[2]), (NODES[1], NODES[2])]
+FORGETTING = Forgetting(Revision(9), IDS, NODES, [revoking(FACT.claims[0])], [(IDS[0], "anew")])
 
 FILTERS = [
     StatementFilter(),
@@ -46,7 +48,8 @@ CALLS: dict[str, list[Call]] = {
     "views": [lambda store: store.views(MAKE.scope, IDS, AT)],
     "records": [lambda store: store.records(MAKE.scope, IDS)],
     "slot": [lambda store: store.slot(MAKE.scope, NODES[0], NODES[1])],
-    "by_object": [lambda store: store.by_object(MAKE.scope, NODES[0], NODES[2])],
+    "slots": [lambda store: store.slots(MAKE.scope, PAIRS)],
+    "between": [lambda store: store.between(MAKE.scope, PAIRS)],
     "of_episode": [lambda store: store.of_episode(MAKE.scope, EPISODE)],
     "list_statements": [
         lambda store, where=where, page=page: store.list_statements(MAKE.scope, where, AT, page)  # type: ignore[misc] # defaults bind the loop's values
@@ -57,7 +60,7 @@ CALLS: dict[str, list[Call]] = {
     "scan": [lambda store: store.scan(MAKE.scope, Page(10, f"1.{IDS[0]}"))],
     "counts": [lambda store: store.counts(MAKE.scope, Revision(9))],
     "orphans": [lambda store: store.orphans(MAKE.scope, NODES, Revision(9))],
-    "forget": [lambda store: store.forget(MAKE.scope, IDS, NODES)],
+    "forget": [lambda store: store.forget(MAKE.scope, FORGETTING)],
     "erase": [lambda store: store.erase(MAKE.scope)],
 }
 
@@ -82,7 +85,7 @@ class Plans:
     def _note(
         self, connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool
     ) -> None:
-        if statement.startswith(("SELECT", "UPDATE", "DELETE")):
+        if statement.startswith(("SELECT", "UPDATE", "DELETE", "WITH")):
             self._sent[statement] = parameters[0] if many else parameters
 
     async def steps(self) -> list[str]:

@@ -123,6 +123,7 @@ class Outcome(_message.Message):
     CLAIMS_FIELD_NUMBER: _builtins.int
     ENDS_FIELD_NUMBER: _builtins.int
     DENIALS_FIELD_NUMBER: _builtins.int
+    STATEMENTS_EXPIRED_FIELD_NUMBER: _builtins.int
     claims: _builtins.int
     """Claims recorded."""
     ends: _builtins.int
@@ -157,6 +158,10 @@ class Outcome(_message.Message):
     def voice_ended(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Voice aspects that ended."""
 
+    @_builtins.property
+    def statements_expired(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Statements that were believed, at any world time, and are no more."""
+
     def __init__(
         self,
         *,
@@ -170,10 +175,11 @@ class Outcome(_message.Message):
         claims: _builtins.int = ...,
         ends: _builtins.int = ...,
         denials: _builtins.int = ...,
+        statements_expired: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "denials", b"denials", "ends", b"ends", "entities_added", b"entities_added", "statements_added", b"statements_added", "statements_ended", b"statements_ended", "statements_restored", b"statements_restored", "statements_supported", b"statements_supported", "voice_added", b"voice_added", "voice_ended", b"voice_ended"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "denials", b"denials", "ends", b"ends", "entities_added", b"entities_added", "statements_added", b"statements_added", "statements_ended", b"statements_ended", "statements_expired", b"statements_expired", "statements_restored", b"statements_restored", "statements_supported", b"statements_supported", "voice_added", b"voice_added", "voice_ended", b"voice_ended"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -328,7 +334,7 @@ class AssertRequest(_message.Message):
     """Idempotency key, unique within the graph."""
     @_builtins.property
     def assertions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Assertion]:
-        """The triples."""
+        """The triples; not read of a commit that was recorded before."""
 
     def __init__(
         self,
@@ -353,6 +359,7 @@ class AssertResponse(_message.Message):
     REVISION_FIELD_NUMBER: _builtins.int
     STATEMENT_IDS_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
+    EPISODE_IDS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The published revision."""
     @_builtins.property
@@ -363,16 +370,21 @@ class AssertResponse(_message.Message):
     def outcome(self) -> Global___Outcome:
         """What changed."""
 
+    @_builtins.property
+    def episode_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The episode of each triple, in order."""
+
     def __init__(
         self,
         *,
         revision: _builtins.int = ...,
         statement_ids: _abc.Iterable[_builtins.str] | None = ...,
         outcome: Global___Outcome | None = ...,
+        episode_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "revision", b"revision", "statement_ids", b"statement_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_ids", b"episode_ids", "outcome", b"outcome", "revision", b"revision", "statement_ids", b"statement_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

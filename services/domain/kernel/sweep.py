@@ -254,7 +254,11 @@ class Sweep:
             held.assumed = all(stay.assumed for stay in starting)
             return
         ended = (self._stays[self._stay_of[at]] for at in over)
-        endings = [stay.ending for stay in ended if stay.ending is not None and stay.end == held.start]
+        endings = [
+            stay.ending
+            for stay in ended
+            if stay.ending is not None and stay.end == held.start and self._rivals(held.object, stay.object)
+        ]
         held.precision = min((ending.precision for ending in endings), default=Precision.INSTANT)
 
     def _strike(self, now: int, lane: _Lane) -> None:

@@ -17,6 +17,9 @@ from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.stores.paging import Listed, Page
 
+NodePair = tuple[EntityId, EntityId]
+"""A subject with a predicate, or with an object."""
+
 
 @dataclass(frozen=True, slots=True)
 class Alias:
@@ -63,6 +66,23 @@ class Commit:
     revocations: Sequence[Revocation] = ()
     opened: Sequence[Span] = ()
     closed: Sequence[ClosedSpan] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """Whose text goes at a revision; ids, times and revisions stay.
+
+    `statements` and `entities`: what nothing supports any more. With them go facts and literals, and quotes,
+    dates as text and reasons of their records; names, keys and aliases, which no key finds any more.
+    `records`: of a deleted episode, about statements that others support: quotes, dates as text, reasons.
+    `retold`: statements whose sentence a deleted episode wrote, said anew; reasons of verdicts on them go.
+    """
+
+    revision: Revision
+    statements: Sequence[StatementId] = ()
+    entities: Sequence[EntityId] = ()
+    records: Sequence[Revocation] = ()
+    retold: Sequence[tuple[StatementId, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +201,19 @@ class GraphStore(Protocol):
         ...
 
     async def slot(self, scope: Scope, subject: EntityId, predicate: EntityId) -> Sequence[StatementId]:
-        """Every statement of a subject and predicate, whenever recorded."""
+        """Every statement of a subject and predicate, whenever recorded; oldest first."""
         ...
 
-    async def by_object(self, scope: Scope, subject: EntityId, target: EntityId) -> Sequence[StatementId]:
-        """Every statement between these two nodes."""
+    async def slots(
+        self, scope: Scope, pairs: Sequence[NodePair]
+    ) -> Mapping[NodePair, Sequence[StatementId]]:
+        """As `slot`, for many subjects with their predicates at once; a pair with none is absent."""
+        ...
+
+    async def between(
+        self, scope: Scope, pairs: Sequence[NodePair]
+    ) -> Mapping[NodePair, Sequence[StatementId]]:
+        """Every statement of each subject and object, oldest first; a pair with none is absent."""
         ...
 
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
@@ -230,14 +258,11 @@ class GraphStore(Protocol):
         """
         ...
 
-    async def forget(
-        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
-    ) -> None:
-        """Empties text: facts and literals of statements, quotes, dates as text and reasons of their records;
-        names, keys and aliases of entities, which no key finds any more.
+    async def forget(self, scope: Scope, forgetting: Forgetting) -> None:
+        """Empties text. Idempotent.
 
-        Ids, times and revisions stay. Idempotent; a later commit that has a statement or an entity again
-        brings its text back.
+        A commit of a later revision that has a statement or an entity again brings its text back; one of the
+        same or an earlier revision, applied late, does not. Raises UnstorableText before writing anything.
         """
         ...
 

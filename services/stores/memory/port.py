@@ -141,6 +141,15 @@ class RevisionEntry:
     """JSON of ids and counts, without text of users; kept, for the answer to a repeated call."""
 
 
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """The latest published revision, the one under way, and the one begun under the commit id asked for."""
+
+    current: Revision
+    pending: RevisionEntry | None = None
+    done: RevisionEntry | None = None
+
+
 class RevisionLog(Protocol):
     """The graph's counter and its intent log: what makes three stores change as one.
 
@@ -157,14 +166,18 @@ class RevisionLog(Protocol):
         """The revision that was begun and not published, if any."""
         ...
 
+    async def state(self, scope: Scope, commit_id: str) -> LogState:
+        """`current`, `pending` and `entry` of a commit at one moment: what a writer asks before it begins."""
+        ...
+
     async def begin(
         self, scope: Scope, after: Revision, commit_id: str, at: Instant, payload: bytes, summary: str
     ) -> RevisionEntry:
         """Begins revision `after + 1`. Raises WriteConflict if the latest begun revision is not `after`."""
         ...
 
-    async def publish(self, scope: Scope, revision: Revision) -> None:
-        """Makes a revision visible and drops its payload. Idempotent."""
+    async def publish(self, scope: Scope, revision: Revision) -> bool:
+        """Makes a revision visible and drops its payload. False when another call had done so before."""
         ...
 
     async def entry(self, scope: Scope, commit_id: str) -> RevisionEntry | None:
@@ -178,6 +191,21 @@ class RevisionLog(Protocol):
     async def clocks(self, scope: Scope, revisions: Sequence[Revision]) -> Mapping[Revision, Instant]:
         """When these revisions were begun; unknown ones are left out."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceForgetting:
+    """Whose text goes at a revision; ids and times stay.
+
+    `aspects`: what no claim supports any more, with quotes and reasons of their records. `records`: of a
+    deleted episode, about aspects that others support. `retold`: aspects whose sentence a deleted episode
+    spoke, as another one says it; the reasons of what ended them go.
+    """
+
+    revision: Revision
+    aspects: Sequence[VoiceId] = ()
+    records: Sequence[tuple[VoiceId, RecordId]] = ()
+    retold: Sequence[tuple[VoiceId, str]] = ()
 
 
 class VoiceStore(Protocol):
@@ -207,8 +235,12 @@ class VoiceStore(Protocol):
 
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Sequence[VoiceAspect]: ...
 
-    async def forget_text(self, scope: Scope, ids: Sequence[VoiceId]) -> None:
-        """Empties text and quotes of aspects that no claim supports any more."""
+    async def forget_text(self, scope: Scope, forgetting: VoiceForgetting) -> None:
+        """Empties text. Idempotent; of `aspects` those that some claim still supports are left as they are.
+
+        An aspect added again at a later revision has its text back; one added late, by the same or an earlier
+        revision, has not. Raises UnstorableText before writing anything.
+        """
         ...
 
 

@@ -216,6 +216,21 @@ BROTHERS: dict[str, tuple[list[Record], list[list[str | None]]]] = {
         ],
         [["Rome", "2005-01-01", "2012-01-01"], ["Paris", "2012-06-01", None]],
     ),
+    "each claim of an object lapses for itself": (
+        [
+            claim("a", "Oslo", "2019-01-01", None, "2020-01-01"),
+            claim("b", "Oslo", "2021-01-01", None, "2021-06-01"),
+            claim("c", "Lisbon", "2020-06-01", "2021-09-01", "2022-01-01"),
+            denial("d", "Lisbon", "2020-06-01", "2021-07-01", "2022-02-01"),
+            claim("e", "Rome", "2022-01-01", "2022-03-01", "2023-01-01"),
+        ],
+        [
+            ["Oslo", "2019-01-01", "2021-07-01"],
+            ["Lisbon", "2021-07-01", "2021-09-01"],
+            ["Oslo", "2021-09-01", "2022-01-01"],
+            ["Rome", "2022-01-01", "2022-03-01"],
+        ],
+    ),
     "told at once of the same start: content decides": (
         [
             claim("a", "MySQL", "2025-06-01", None, "2025-06-02"),

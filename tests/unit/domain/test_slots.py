@@ -131,6 +131,18 @@ def test_duplicates_compete_in_every_slot_of_theirs() -> None:
     assert not found.rivals(at_meta.id, for_acme.id)
 
 
+def test_a_user_exempts_duplicates_from_a_further_slot_too() -> None:
+    at_meta, for_acme = statement("works_at", "Meta"), statement("employed_by", "Acme")
+    statements = [AT_GOOGLE, FOR_GOOGLE, at_meta, for_acme]
+    duplicates = verdict(AT_GOOGLE, FOR_GOOGLE, DUPLICATE)
+    for other in (at_meta, for_acme):
+        for member in (AT_GOOGLE, FOR_GOOGLE):
+            user = verdict(member, other, COMPATIBLE, USER)
+            found = competition(statements, [], [duplicates, user], cardinality)
+            assert not found.rivals(found.shown[member.id], other.id)
+            assert len(found.exempted) == 1
+
+
 def test_what_a_user_told_apart_no_chain_of_duplicates_joins() -> None:
     chain = verdict(PARIS, ROME, DUPLICATE), verdict(ROME, OSLO, DUPLICATE, MODEL, "2024-01-02")
     joined = among(*chain).shown

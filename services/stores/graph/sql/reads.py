@@ -4,15 +4,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Exists, RowMapping, Select, Table, exists, func, or_, select
+from sqlalchemy import Column, Exists, RowMapping, Select, Table, and_, column, exists, func, or_, select
+from sqlalchemy import values as rows_of
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import Entity, EntityType, Literal, Span, Statement
 from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.scope import Scope
-from services.stores.graph.port import Alias, AsOf, Counts, Records, StatementView
+from services.stores.graph.port import Alias, AsOf, Counts, NodePair, Records, StatementView
 from services.stores.graph.sql import schema, values
 from services.stores.graph.sql.conditions import (
+    UNORDERED,
     as_asked,
     believed,
     counting,
@@ -20,7 +22,7 @@ from services.stores.graph.sql.conditions import (
     id_chunks,
     with_revocations,
 )
-from services.stores.sql.rows import in_chunks, is_storable
+from services.stores.sql.rows import Key, in_chunks, is_storable
 
 V = TypeVar("V")
 
@@ -235,17 +237,32 @@ async def of_episode(connection: AsyncConnection, scope: Scope, episode: Episode
     return Records(statements=(), claims=claims, ends=ends, denials=denials, verdicts=verdicts, spans=())
 
 
-async def statement_ids(
-    connection: AsyncConnection, scope: Scope, *conditions: ColumnElement[bool]
-) -> list[StatementId]:
-    """Ids of the statements that meet the conditions, oldest first."""
+async def statements_of_pairs(
+    connection: AsyncConnection, scope: Scope, other: Column[str], pairs: Sequence[NodePair]
+) -> dict[NodePair, list[StatementId]]:
+    """Ids of the statements of each pair of a subject and the node in the column `other`, oldest first."""
     columns = schema.statements.c
-    query = (
-        select(columns.id)
-        .where(columns.scope == scope.key, *conditions)
-        .order_by(columns.created_at, columns.id)
-    )
-    return list(await connection.scalars(query))
+    found: dict[NodePair, list[StatementId]] = defaultdict(list)
+    for chunk in in_chunks(pair for pair in pairs if all(map(is_storable, pair))):
+        # SQLite looks a row-valued IN up by the scope alone, and an outer join keeps it to this order.
+        asked = rows_of(column("subject", Key), column("other", Key), name="asked").data(chunk).cte()
+        query = (
+            select(columns.subject, other, columns.id)
+            .select_from(asked)
+            .outerjoin(
+                schema.statements,
+                and_(
+                    columns.scope == scope.key,
+                    columns.subject == asked.c.subject,
+                    other == asked.c.other,
+                ),
+            )
+            .where(columns.id.is_not(None))
+            .order_by(UNORDERED, columns.id)
+        )
+        for subject, node, statement in await connection.execute(query):
+            found[subject, node].append(statement)
+    return dict(found)
 
 
 async def orphans(

@@ -17,9 +17,9 @@ def _scope() -> Column[str]:
     return Column("scope", Key, primary_key=True)
 
 
-def _forgotten() -> Column[bool]:
+def _forgotten_at() -> Column[int]:
     return Column(
-        "forgotten", Boolean, nullable=False, doc="its text was emptied; a later commit restores it"
+        "forgotten_at", Int64, doc="the revision that emptied its text; one of a later revision restores it"
     )
 
 
@@ -57,7 +57,7 @@ entities = Table(
     Column("type", Key, nullable=False),
     Column("aliases", Prose, nullable=False, doc="JSON array of texts"),
     Column("created_at", Int64, nullable=False),
-    _forgotten(),
+    _forgotten_at(),
 )
 
 aliases = Table(
@@ -92,7 +92,7 @@ statements = Table(
     # The hull of all its spans, past beliefs included; empty (from > to) while it has none.
     Column("hull_from", Int64, nullable=False),
     Column("hull_to", Int64, nullable=False),
-    _forgotten(),
+    _forgotten_at(),
     _part_of("graph_entities", "subject"),
     _part_of("graph_entities", "predicate"),
     _part_of("graph_entities", "object"),

@@ -13,6 +13,8 @@ from services.stores.graph.port import (
     AsOf,
     Commit,
     Counts,
+    Forgetting,
+    NodePair,
     Records,
     StatementFilter,
     StatementView,
@@ -21,7 +23,7 @@ from services.stores.graph.port import (
 from services.stores.graph.sql import lists, reads, schema, walks, writes
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database, create_schema
-from services.stores.sql.rows import is_storable
+from services.stores.sql.rows import check_storable
 
 COMPONENT = "graph"
 
@@ -67,22 +69,20 @@ class SqlGraphStore:
             return await reads.records(connection, scope, ids)
 
     async def slot(self, scope: Scope, subject: EntityId, predicate: EntityId) -> Sequence[StatementId]:
-        if not (is_storable(subject) and is_storable(predicate)):
-            return []
-        columns = schema.statements.c
-        async with self._database.read() as connection:
-            return await reads.statement_ids(
-                connection, scope, columns.subject == subject, columns.predicate == predicate
-            )
+        pair = (subject, predicate)
+        return (await self.slots(scope, [pair])).get(pair, [])
 
-    async def by_object(self, scope: Scope, subject: EntityId, target: EntityId) -> Sequence[StatementId]:
-        if not (is_storable(subject) and is_storable(target)):
-            return []
-        columns = schema.statements.c
+    async def slots(
+        self, scope: Scope, pairs: Sequence[NodePair]
+    ) -> Mapping[NodePair, Sequence[StatementId]]:
         async with self._database.read() as connection:
-            return await reads.statement_ids(
-                connection, scope, columns.subject == subject, columns.object == target
-            )
+            return await reads.statements_of_pairs(connection, scope, schema.statements.c.predicate, pairs)
+
+    async def between(
+        self, scope: Scope, pairs: Sequence[NodePair]
+    ) -> Mapping[NodePair, Sequence[StatementId]]:
+        async with self._database.read() as connection:
+            return await reads.statements_of_pairs(connection, scope, schema.statements.c.object, pairs)
 
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
         async with self._database.read() as connection:
@@ -112,11 +112,10 @@ class SqlGraphStore:
         async with self._database.read() as connection:
             return await reads.orphans(connection, scope, ids, known_at)
 
-    async def forget(
-        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
-    ) -> None:
+    async def forget(self, scope: Scope, forgetting: Forgetting) -> None:
+        check_storable({"fact": sentence} for _, sentence in forgetting.retold)
         async with self._database.write() as connection:
-            await writes.forget(connection, scope, statements, entities)
+            await writes.forget(connection, scope, forgetting)
 
     async def erase(self, scope: Scope) -> None:
         async with self._database.write() as connection:

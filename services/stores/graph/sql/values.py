@@ -29,7 +29,7 @@ def entity_row(scope: str, entity: Entity) -> Row:
         "type": entity.type.value,
         "aliases": json.dumps(entity.aliases, ensure_ascii=False),
         "created_at": entity.created_at,
-        "forgotten": False,
+        "forgotten_at": None,
     }
 
 
@@ -77,7 +77,7 @@ def statement_row(scope: str, statement: Statement) -> Row:
         "created_at": statement.created_at,
         "hull_from": OPEN,
         "hull_to": UNKNOWN_START,
-        "forgotten": False,
+        "forgotten_at": None,
     }
 
 

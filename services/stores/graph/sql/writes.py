@@ -1,19 +1,26 @@
 """Writes to the graph's tables: a commit as one transaction, and erasure."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Table, bindparam, case, delete, update
+from sqlalchemy import ColumnElement, Delete, Select, Table, bindparam, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import Span
-from services.domain.ids import EntityId, StatementId
 from services.domain.records import Record, Verdict
 from services.domain.scope import Scope
-from services.stores.graph.port import ClosedSpan, Commit, Revocation
+from services.stores.graph.port import ClosedSpan, Commit, Forgetting, Revocation
 from services.stores.graph.sql import schema, values
 from services.stores.graph.sql.conditions import id_chunks
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
-from services.stores.sql.rows import Row, check_storable, insert_new, insert_or_update
+from services.stores.sql.rows import (
+    Row,
+    check_storable,
+    in_chunks,
+    insert_new,
+    insert_or_update,
+    is_storable,
+)
 
 # Children after what they point at; every writer takes them in this order, so that none deadlocks.
 _TEXTS: Mapping[Table, Mapping[str, str]] = {
@@ -55,38 +62,40 @@ async def write(connection: AsyncConnection, scope: Scope, commit: Commit, rows:
     """Inserts what is not there yet, widens hulls, and closes spans."""
     for table, table_rows in rows:
         if table in _TEXTS:
-            # What is there stays as it is, unless its text was forgotten.
-            texts = [*_TEXTS[table], "forgotten"]
-            await insert_or_update(connection, table, table_rows, texts, where=table.c.forgotten)
+            # What is there stays as it is, unless its text was forgotten by an earlier revision.
+            texts, forgotten = [*_TEXTS[table], "forgotten_at"], table.c.forgotten_at < commit.revision
+            await insert_or_update(connection, table, table_rows, texts, where=forgotten)
         else:
             await insert_new(connection, table, table_rows)
+    await _drop_forgotten_aliases(connection, scope, commit)
     await _widen(connection, scope, commit.opened)
     await _close(connection, scope, commit)
 
 
-async def forget(
-    connection: AsyncConnection, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
-) -> None:
-    """Empties the text of statements, of their records, and of entities; drops the entities' aliases."""
-    for chunk in id_chunks(statements):
-        await _empty(connection, scope, schema.statements, chunk)
+async def forget(connection: AsyncConnection, scope: Scope, forgetting: Forgetting) -> None:
+    """Empties the text of statements with their records, of records alone, and of entities with aliases."""
+    for chunk in id_chunks(forgetting.statements):
+        await _empty(connection, scope, schema.statements, chunk, forgetting.revision)
         for table, names in _RECORD_TEXTS.items():
-            of_statements = (table.c.scope == scope.key) & table.c.statement.in_(chunk)
-            await connection.execute(update(table).where(of_statements).values(dict.fromkeys(names, "")))
-        verdicts = schema.verdicts.c
-        for side in (verdicts.left, verdicts.right):
-            of_pair = (verdicts.scope == scope.key) & side.in_(chunk)
-            await connection.execute(update(schema.verdicts).where(of_pair).values(why=""))
-    for nodes in id_chunks(entities):
-        await _empty(connection, scope, schema.entities, nodes)
-        aliases = schema.aliases.c
-        await connection.execute(
-            delete(schema.aliases).where(aliases.scope == scope.key, aliases.entity.in_(nodes))
-        )
+            await _empty_records(connection, scope, table, names, table.c.statement.in_(chunk))
+        await _empty_reasons(connection, scope, chunk)
+    for nodes in id_chunks(forgetting.entities):
+        await _empty(connection, scope, schema.entities, nodes, forgetting.revision)
+        await connection.execute(_aliases_of(scope, nodes))
+    for some in in_chunks(forgetting.records):
+        ids = [one.record for one in some if is_storable(one.record)]
+        statements = sorted({one.statement for one in some if is_storable(one.statement)})
+        for table, names in _RECORD_TEXTS.items():
+            these = table.c.statement.in_(statements) & table.c.id.in_(ids)
+            await _empty_records(connection, scope, table, names, these)
+        await _empty_records(connection, scope, schema.verdicts, ["why"], schema.verdicts.c.id.in_(ids))
+    await _retell(connection, scope, forgetting)
 
 
-async def _empty(connection: AsyncConnection, scope: Scope, table: Table, ids: Sequence[str]) -> None:
-    values = {**_TEXTS[table], "forgotten": True}
+async def _empty(
+    connection: AsyncConnection, scope: Scope, table: Table, ids: Sequence[str], revision: int
+) -> None:
+    values = {**_TEXTS[table], "forgotten_at": revision}
     if "literal_text" in values:
         # Only where there is a literal: NULL says that the object is an entity.
         literal = table.c.literal_text
@@ -94,6 +103,63 @@ async def _empty(connection: AsyncConnection, scope: Scope, table: Table, ids: S
     await connection.execute(
         update(table).where(table.c.scope == scope.key, table.c.id.in_(ids)).values(values)
     )
+
+
+async def _empty_records(
+    connection: AsyncConnection,
+    scope: Scope,
+    table: Table,
+    names: Sequence[str],
+    these: ColumnElement[bool],
+) -> None:
+    await connection.execute(
+        update(table).where(table.c.scope == scope.key, these).values(dict.fromkeys(names, ""))
+    )
+
+
+async def _empty_reasons(connection: AsyncConnection, scope: Scope, statements: Sequence[str]) -> None:
+    """Of the verdicts on these statements, on whichever side."""
+    # One by one: an OR of both sides is looked up by the scope alone.
+    for side in (schema.verdicts.c.left, schema.verdicts.c.right):
+        await _empty_records(connection, scope, schema.verdicts, ["why"], side.in_(statements))
+
+
+async def _retell(connection: AsyncConnection, scope: Scope, forgetting: Forgetting) -> None:
+    sentences = {id: sentence for id, sentence in forgetting.retold if is_storable(id)}
+    if not sentences:
+        return
+    columns = schema.statements.c
+    statement = (
+        update(schema.statements)
+        # What was forgotten since stays so.
+        .where(
+            columns.scope == bindparam("in_scope"),
+            columns.id == bindparam("of"),
+            columns.forgotten_at.is_(None),
+        )
+        .values(fact=bindparam("sentence"))
+    )
+    await connection.execute(
+        statement,
+        [{"in_scope": scope.key, "of": of, "sentence": anew} for of, anew in sorted(sentences.items())],
+    )
+    for chunk in in_chunks(sentences):
+        await _empty_reasons(connection, scope, chunk)
+
+
+def _aliases_of(scope: Scope, nodes: Sequence[str] | Select[Any]) -> Delete:
+    aliases = schema.aliases.c
+    return delete(schema.aliases).where(aliases.scope == scope.key, aliases.entity.in_(nodes))
+
+
+async def _drop_forgotten_aliases(connection: AsyncConnection, scope: Scope, commit: Commit) -> None:
+    """A commit that is applied late must not name again what a later revision forgot."""
+    node = schema.entities.c
+    for chunk in id_chunks(alias.entity for alias in commit.aliases):
+        forgotten = select(node.id).where(
+            node.scope == scope.key, node.id.in_(chunk), node.forgotten_at >= commit.revision
+        )
+        await connection.execute(_aliases_of(scope, forgotten))
 
 
 async def erase(connection: AsyncConnection, scope: Scope) -> None:

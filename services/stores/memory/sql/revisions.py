@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select, update
+from sqlalchemy import ColumnElement, Select, and_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
-from services.stores.memory.port import RevisionEntry
+from services.stores.memory.port import LogState, RevisionEntry
 from services.stores.memory.sql import schema
 from services.stores.sql.database import Database
 from services.stores.sql.rows import in_chunks, insert_new, is_storable
@@ -31,6 +31,16 @@ class SqlRevisionLog:
     async def pending(self, scope: Scope) -> RevisionEntry | None:
         async with self._database.read() as connection:
             return await _entry(connection, scope, _REVISIONS.published.is_(False))
+
+    async def state(self, scope: Scope, commit_id: str) -> LogState:
+        async with self._database.read() as connection:
+            return LogState(
+                current=await _latest(connection, scope, _REVISIONS.published.is_(True)),
+                pending=await _entry(connection, scope, _REVISIONS.published.is_(False)),
+                done=await _entry(connection, scope, _REVISIONS.commit_id == commit_id)
+                if is_storable(commit_id)
+                else None,
+            )
 
     async def begin(
         self, scope: Scope, after: Revision, commit_id: str, at: Instant, payload: bytes, summary: str
@@ -60,10 +70,13 @@ class SqlRevisionLog:
             raise WriteConflict("another revision was begun")
         return entry
 
-    async def publish(self, scope: Scope, revision: Revision) -> None:
-        this = (_REVISIONS.scope == scope.key) & _this(revision)
+    async def publish(self, scope: Scope, revision: Revision) -> bool:
+        this = and_(_REVISIONS.scope == scope.key, _this(revision), _REVISIONS.published.is_(False))
         async with self._database.write() as connection:
-            await connection.execute(update(schema.revisions).where(this).values(published=True, payload=b""))
+            published = await connection.execute(
+                update(schema.revisions).where(this).values(published=True, payload=b"")
+            )
+            return bool(published.rowcount)
 
     async def entry(self, scope: Scope, commit_id: str) -> RevisionEntry | None:
         if not is_storable(commit_id):

@@ -124,7 +124,7 @@ voice = Table(
     Column("kind", Key, nullable=False),
     Column("text", Prose, nullable=False),
     Column("created_at", Int64, nullable=False),
-    Column("forgotten", Boolean, nullable=False, doc="its text was emptied; a later commit restores it"),
+    Column("forgotten_at", Int64, doc="the revision that emptied its text; a later one restores it"),
     Index("memory_voice_created", "scope", "created_at", "id"),
 )
 

@@ -253,13 +253,11 @@ async def _delete(connection: AsyncConnection, scope: Scope, episode: EpisodeId,
     of_episode = and_(_PASSAGES.scope == scope.key, _PASSAGES.episode == episode)
     texts = (await connection.execute(select(_PASSAGES.text).where(of_episode))).scalars().all()
     await connection.execute(delete(schema.passages).where(of_episode))
-    for table in (schema.staged, schema.voice_claims):
+    staged = and_(schema.staged.c.scope == scope.key, schema.staged.c.episode == episode)
+    await connection.execute(delete(schema.staged).where(staged))
+    for table, text in ((schema.voice_claims, "quote"), (schema.voice_ends, "why")):
         cites = and_(table.c.scope == scope.key, table.c.episode == episode)
-        await connection.execute(
-            delete(table).where(cites)
-            if table is schema.staged
-            else update(table).where(cites).values(quote="")
-        )
+        await connection.execute(update(table).where(cites).values({text: ""}))
     if row["document_key"] is not None:
         await _cut_from_versions(connection, scope, row["document_key"], [row["text"], *texts])
     await connection.execute(

@@ -165,7 +165,7 @@ def voice_row(scope: Scope, aspect: VoiceAspect) -> Row:
         "kind": aspect.kind.value,
         "text": aspect.text,
         "created_at": aspect.created_at,
-        "forgotten": False,
+        "forgotten_at": None,
     }
 
 

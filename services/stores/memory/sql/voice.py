@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.domain.ids import EpisodeId, RecordId, Revision, VoiceId
 from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
 from services.domain.scope import Scope
+from services.stores.memory.port import VoiceForgetting
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.keyset import page_of
 from services.stores.paging import Listed, Page
@@ -48,8 +49,8 @@ class SqlVoiceStore:
         ]
         check_storable([*voice_rows, *claim_rows, *end_rows, *revocations])
         async with self._database.write() as connection:
-            texts = ["text", "forgotten"]
-            await insert_or_update(connection, schema.voice, voice_rows, texts, where=_VOICE.forgotten)
+            texts, forgotten = ["text", "forgotten_at"], _VOICE.forgotten_at < revision
+            await insert_or_update(connection, schema.voice, voice_rows, texts, where=forgotten)
             await insert_new(connection, schema.voice_claims, claim_rows)
             await insert_new(connection, schema.voice_ends, end_rows)
             await insert_new(connection, schema.voice_revocations, revocations)
@@ -91,24 +92,50 @@ class SqlVoiceStore:
             rows = await _all(connection, query.order_by(_VOICE.created_at, _VOICE.id))
             return await _whole(connection, scope, rows)
 
-    async def forget_text(self, scope: Scope, ids: Sequence[VoiceId]) -> None:
-        """See the port: of the aspects named, those that some claim still supports keep their text."""
-        claims = schema.voice_claims
-        supporting = _with_revocations(claims).where(
-            claims.c.scope == scope.key, claims.c.voice == _VOICE.id, _REVOKED_AT.is_(None)
-        )
-        unsupported = and_(_VOICE.scope == scope.key, ~exists(supporting))
+    async def forget_text(self, scope: Scope, forgetting: VoiceForgetting) -> None:
+        check_storable({"text": sentence} for _, sentence in forgetting.retold)
         async with self._database.write() as connection:
-            for chunk in in_chunks(id for id in ids if is_storable(id)):
-                query = select(_VOICE.id).where(unsupported, _VOICE.id.in_(chunk))
-                found = (await connection.execute(query)).scalars().all()
-                for table, key, emptied in (
-                    (schema.voice, _VOICE.id, {"text": "", "forgotten": True}),
-                    (claims, claims.c.voice, {"quote": ""}),
-                    (schema.voice_ends, schema.voice_ends.c.voice, {"why": ""}),
-                ):
-                    these = and_(table.c.scope == scope.key, key.in_(found))
-                    await connection.execute(update(table).where(these).values(**emptied))
+            await _forget_aspects(connection, scope, forgetting)
+            for some in in_chunks(forgetting.records):
+                voices, ids = sorted({voice for voice, _ in some}), [record for _, record in some]
+                for table, text in _RECORD_TEXTS:
+                    these = and_(table.c.voice.in_(voices), table.c.id.in_(ids))
+                    await _empty(connection, scope, table, these, {text: ""})
+            for voice, sentence in forgetting.retold:
+                # What was forgotten since stays so.
+                this = and_(_VOICE.id == voice, _VOICE.forgotten_at.is_(None))
+                await _empty(connection, scope, schema.voice, this, {"text": sentence})
+                await _empty(
+                    connection, scope, schema.voice_ends, schema.voice_ends.c.voice == voice, {"why": ""}
+                )
+
+
+_RECORD_TEXTS = ((schema.voice_claims, "quote"), (schema.voice_ends, "why"))
+
+
+async def _forget_aspects(connection: AsyncConnection, scope: Scope, forgetting: VoiceForgetting) -> None:
+    claims = schema.voice_claims
+    supporting = _with_revocations(claims).where(
+        claims.c.scope == scope.key, claims.c.voice == _VOICE.id, _REVOKED_AT.is_(None)
+    )
+    unsupported = and_(_VOICE.scope == scope.key, ~exists(supporting))
+    for chunk in in_chunks(id for id in forgetting.aspects if is_storable(id)):
+        query = select(_VOICE.id).where(unsupported, _VOICE.id.in_(chunk))
+        found = (await connection.execute(query)).scalars().all()
+        gone = {"text": "", "forgotten_at": forgetting.revision}
+        await _empty(connection, scope, schema.voice, _VOICE.id.in_(found), gone)
+        for table, text in _RECORD_TEXTS:
+            await _empty(connection, scope, table, table.c.voice.in_(found), {text: ""})
+
+
+async def _empty(
+    connection: AsyncConnection,
+    scope: Scope,
+    table: Table,
+    these: ColumnElement[bool],
+    values: dict[str, Any],
+) -> None:
+    await connection.execute(update(table).where(table.c.scope == scope.key, these).values(values))
 
 
 async def _all(connection: AsyncConnection, query: Select[Any]) -> list[dict[str, Any]]:

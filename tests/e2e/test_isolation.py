@@ -1,0 +1,375 @@
+"""Twin tenants with the same ids: whatever one asks, in any RPC, nothing of the other is in the answer."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+import pytest_asyncio
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from gateway.rpcs import SERVICES, path
+from palimpsest.v1 import (
+    admin_pb2,
+    credits_pb2,
+    entity_pb2,
+    episode_pb2,
+    graph_pb2,
+    jobs_pb2,
+    memory_episodes_pb2,
+    memory_ingest_pb2,
+    memory_statements_pb2,
+    recall_pb2,
+    recall_subgraph_pb2,
+)
+from services.llm.openai_engine import OpenAIEngine
+from tests.builders import on
+from tests.doubles.gateway import Refusal
+from tests.doubles.model_server import ModelServer
+from tests.doubles.product import Product, Tenant, a_product
+from tests.e2e.talking import Fact, Memory, balance, day
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+GRAPH, SESSION, DOCUMENT = "notes", "session-1", "handbook"
+NOBODYS = "00000000-0000-5000-8000-000000000000"
+METHODS = {path(method): method for service in SERVICES for method in service.methods}
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """What requests name. `words` are said by one tenant alone."""
+
+    graph: str
+    episode: str
+    job: str
+    statement: str
+    subject: str
+    predicate: str
+    words: tuple[str, str]
+
+    @property
+    def ours(self) -> set[str]:
+        """The ids that we made."""
+        return {self.episode, self.job, self.statement, self.subject, self.predicate}
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A tenant that has said the same as the other, of other things."""
+
+    memory: Memory
+    ids: Ids
+
+    async def state(self) -> tuple[set[Fact], tuple[int, int], str]:
+        """What must not change by what the other does."""
+        text = (await self.memory.read_episode(self.ids.episode)).text
+        return await self.memory.facts(), await balance(self.memory.tenant), text
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """Two tenants of one product, and the model that understands both."""
+
+    product: Product
+    server: ModelServer
+    one: Twin
+    other: Twin
+
+
+async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
+    """Says three things in the same places and under the same request ids as its twin."""
+    memory, (who, what) = Memory(tenant, GRAPH), words
+    document = {"kind": episode_pb2.EPISODE_KIND_DOCUMENT, "document_id": DOCUMENT}
+    first = await memory.say(f"{who} uses {what}.", "2025-01-01", request_id="r-0", session_id=SESSION)
+    await memory.say(f"Always ask {who} about {what}.", "2025-01-02", request_id="r-1", session_id=SESSION)
+    await memory.say(f"# {who}\n\n{who} likes {what}.\n", "2025-01-03", request_id="r-2", **document)
+    (used,) = [one for one in await memory.statements() if one.predicate.name == "uses"]
+    ids = Ids(
+        graph=GRAPH,
+        episode=first.result.episode_ids[0],
+        job=first.job_id,
+        statement=used.statement_id,
+        subject=used.subject.entity_id,
+        predicate=used.predicate.predicate_id,
+        words=words,
+    )
+    return Twin(memory, ids)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def twins(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Twins]:
+    folder: Path = tmp_path_factory.mktemp("isolation")
+    with ModelServer() as server:
+        engine = OpenAIEngine(server.settings())
+        async with a_product(folder, engine, now=lambda: on("2026-08-01")) as product:
+            one = await a_twin(await product.tenant("one"), ("Xanthrop", "Zyglomat"))
+            other = await a_twin(await product.tenant("other"), ("Quibblor", "Vortiman"))
+            yield Twins(product, server, one, other)
+        await engine.aclose()
+
+
+def an_entity(ids: Ids) -> entity_pb2.EntityRef:
+    return entity_pb2.EntityRef(entity_id=ids.subject)
+
+
+def a_predicate(ids: Ids) -> entity_pb2.PredicateRef:
+    return entity_pb2.PredicateRef(predicate_id=ids.predicate)
+
+
+def add_episode(ids: Ids) -> Message:
+    return memory_ingest_pb2.AddEpisodeRequest(
+        graph_id=ids.graph,
+        request_id="add",
+        text=f"{ids.words[0]} knows {ids.words[1]}.",
+        kind=episode_pb2.EPISODE_KIND_CONVERSATION,
+        session_id=SESSION,
+        reference_time=day("2025-02-01"),
+        wait_for=episode_pb2.CHUNK_STAGE_RESOLVED,
+    )
+
+
+def assert_triples(ids: Ids) -> Message:
+    tea = entity_pb2.ObjectRef(entity=entity_pb2.EntityRef(name="tea"))
+    claim = memory_ingest_pb2.ClaimInput(subject=an_entity(ids), predicate="likes", object=tea)
+    return memory_ingest_pb2.AssertTriplesRequest(
+        graph_id=ids.graph, request_id=f"assert-{ids.subject}", claims=[claim], session_id=SESSION
+    )
+
+
+def list_statements(ids: Ids) -> Message:
+    return memory_statements_pb2.ListStatementsRequest(
+        graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids), episode_id=ids.episode
+    )
+
+
+def recall(ids: Ids) -> Message:
+    query = "What do you know of Xanthrop, Zyglomat, Quibblor and Vortiman?"
+    return recall_pb2.RecallRequest(
+        graph_ids=[ids.graph], query=query, entity_hints=[an_entity(ids)], explain=True
+    )
+
+
+ASKED: Mapping[str, Callable[[Ids], Message]] = {
+    "GraphService/CreateGraph": lambda ids: graph_pb2.CreateGraphRequest(graph_id=ids.graph),
+    "GraphService/GetGraph": lambda ids: graph_pb2.GetGraphRequest(graph_id=ids.graph),
+    "MemoryService/AddEpisode": add_episode,
+    "MemoryService/AssertTriples": assert_triples,
+    "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
+        graph_id=ids.graph, episode_id=ids.episode
+    ),
+    "MemoryService/DeleteEpisode": lambda ids: memory_episodes_pb2.DeleteEpisodeRequest(
+        graph_id=ids.graph, episode_id=ids.episode, request_id=f"delete-{ids.episode}"
+    ),
+    "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
+        graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
+    ),
+    "MemoryService/ListStatements": list_statements,
+    "MemoryService/GetTimeline": lambda ids: memory_statements_pb2.GetTimelineRequest(
+        graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids)
+    ),
+    "RecallService/Recall": recall,
+    "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
+        graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
+    ),
+    "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
+    "JobService/WatchJob": lambda ids: jobs_pb2.WatchJobRequest(job_id=ids.job),
+    "CreditService/GetBalance": lambda _: credits_pb2.GetBalanceRequest(),
+    "CreditService/ListLedgerEntries": lambda ids: credits_pb2.ListLedgerEntriesRequest(job_id=ids.job),
+    "AdminService/CreateTenant": lambda _: admin_pb2.CreateTenantRequest(tenant_id="one"),
+    "AdminService/CreateApiKey": lambda _: admin_pb2.CreateApiKeyRequest(
+        tenant_id="one", scopes=[admin_pb2.API_KEY_SCOPE_READ]
+    ),
+    "AdminService/GrantCredits": lambda _: admin_pb2.GrantCreditsRequest(
+        tenant_id="one", amount_micros=1, request_id="grant"
+    ),
+}
+"""A request of every RPC that is served, from the ids of somebody."""
+
+NO_PLACE = {
+    "MemoryService/AssertTriples": "ENTITY_NOT_FOUND",
+    "MemoryService/GetEpisode": "EPISODE_NOT_FOUND",
+    "MemoryService/DeleteEpisode": "EPISODE_NOT_FOUND",
+    "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
+    "RecallService/Recall": "ENTITY_NOT_FOUND",
+    "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
+    "JobService/GetJob": "JOB_NOT_FOUND",
+    "JobService/WatchJob": "JOB_NOT_FOUND",
+}
+"""What an id that is not the caller's is answered with. Filters of lists just find nothing."""
+EMPTY = {"MemoryService/ListStatements": "statements", "CreditService/ListLedgerEntries": "entries"}
+MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
+TELLS_WORDS = {
+    "MemoryService/GetEpisode",
+    "MemoryService/GetStatement",
+    "MemoryService/ListStatements",
+    "MemoryService/GetTimeline",
+    "RecallService/Recall",
+    "RecallService/GetSubgraph",
+}
+OPERATORS = [name for name in ASKED if name.startswith("AdminService/")]
+TENANTS = [name for name in ASKED if name not in OPERATORS]
+
+
+async def ask(tenant: Tenant, name: str, request: Message) -> list[Any] | Refusal:
+    """All answers of a call, or its refusal."""
+    method = METHODS[f"/palimpsest.v1.{name}"]
+    channel: Any = tenant.channel
+    call = channel.unary_stream if method.server_streaming else channel.unary_unary
+    multi = call(
+        path(method),
+        request_serializer=type(request).SerializeToString,
+        response_deserializer=GetMessageClass(method.output_type).FromString,
+    )
+    try:
+        answering = multi(request, metadata=tenant.metadata, timeout=60)
+        return [one async for one in answering] if method.server_streaming else [await answering]
+    except grpc.aio.AioRpcError as error:
+        return Refusal.of(error)
+
+
+def told(answer: list[Any] | Refusal) -> str:
+    """All that an answer says, ids and texts."""
+    if isinstance(answer, Refusal):
+        return f"{answer.text} {answer.info} {dict(answer.details)}"
+    return "".join(str(one) for one in answer)
+
+
+def outline(refusal: Refusal) -> tuple[Any, ...]:
+    """A refusal without what names this very call."""
+    details = {name: str(detail) for name, detail in refusal.details.items() if name != "RequestInfo"}
+    if "ResourceInfo" in refusal.details:
+        details["ResourceInfo"] = refusal.details["ResourceInfo"].resource_type
+    return refusal.code, refusal.reason, refusal.text, details
+
+
+async def test_every_rpc_that_is_served_has_a_case(twins: Twins) -> None:
+    served = twins.product.running.gateway.served
+    assert {f"/palimpsest.v1.{name}" for name in ASKED} == served
+
+
+async def test_the_same_things_said_in_the_same_places_have_ids_of_their_own(twins: Twins) -> None:
+    assert not twins.one.ids.ours & twins.other.ids.ours
+
+
+@pytest.mark.parametrize("name", [name for name in TENANTS if name != "MemoryService/DeleteEpisode"])
+async def test_an_answer_holds_nothing_of_the_twins(twins: Twins, name: str) -> None:
+    for mine, theirs in ((twins.one, twins.other), (twins.other, twins.one)):
+        answer = await ask(mine.memory.tenant, name, ASKED[name](mine.ids))
+        assert isinstance(answer, list), told(answer)
+        text = told(answer)
+        assert not [word for word in (*theirs.ids.words, *theirs.ids.ours) if word in text]
+        if name in TELLS_WORDS:
+            assert all(word in text for word in mine.ids.words), "a search that finds nothing proves nothing"
+
+
+@pytest.mark.parametrize("name", [*NO_PLACE, *EMPTY])
+async def test_an_id_of_the_twins_is_like_one_of_nobody(twins: Twins, name: str) -> None:
+    mine, theirs = twins.other, twins.one
+    before = await theirs.state()
+    foreign = replace(theirs.ids, words=mine.ids.words)
+    absent = Ids(GRAPH, NOBODYS, NOBODYS, NOBODYS, NOBODYS, NOBODYS, mine.ids.words)
+    answers = [await ask(mine.memory.tenant, name, ASKED[name](ids)) for ids in (foreign, absent)]
+    if name in NO_PLACE:
+        outlines = [outline(answer) for answer in answers if isinstance(answer, Refusal)]
+        assert len(outlines) == 2, "both are refused"
+        assert outlines[0] == outlines[1]
+        assert outlines[0][:2] == (grpc.StatusCode.NOT_FOUND, NO_PLACE[name])
+    else:
+        for answer in answers:
+            assert isinstance(answer, list)
+            assert list(getattr(answer[0], EMPTY[name])) == []
+    assert not [word for word in theirs.ids.words if word in told(answers[0])]
+    assert await theirs.state() == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in TENANTS
+        if {"graph_id", "graph_ids"} & set(METHODS[f"/palimpsest.v1.{name}"].input_type.fields_by_name)
+        and name not in MAKES_ITS_GRAPH
+    ],
+)
+async def test_a_graph_of_the_twins_is_like_one_that_is_not_there(twins: Twins, name: str) -> None:
+    hers = Memory(twins.one.memory.tenant, "hers alone")
+    await hers.assert_triples(("Ada", "likes", "tea"), request_id="make")
+    asker = twins.other
+    answers = [
+        await ask(asker.memory.tenant, name, ASKED[name](replace(asker.ids, graph=graph)))
+        for graph in (hers.graph, "of nobody")
+    ]
+    outlines = [outline(answer) for answer in answers if isinstance(answer, Refusal)]
+    assert len(outlines) == 2
+    assert outlines[0] == outlines[1]
+    assert outlines[0][:2] == (grpc.StatusCode.NOT_FOUND, "GRAPH_NOT_FOUND")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+async def test_a_tenants_key_does_not_operate(twins: Twins, name: str) -> None:
+    before = await twins.one.state()
+    refusal = await ask(twins.other.memory.tenant, name, ASKED[name](twins.other.ids))
+    assert isinstance(refusal, Refusal)
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")
+    assert await twins.one.state() == before
+
+
+@pytest.mark.parametrize("name", TENANTS)
+async def test_an_operators_key_reads_no_memory(twins: Twins, name: str) -> None:
+    refusal = await ask(twins.product.operator, name, ASKED[name](twins.one.ids))
+    assert isinstance(refusal, Refusal)
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")
+
+
+async def test_pages_and_cursors_are_bound_to_their_tenant(twins: Twins) -> None:
+    mine, theirs = twins.other.memory.tenant, twins.one.memory.tenant
+    lists: dict[str, Any] = {
+        "MemoryService/ListStatements": memory_statements_pb2.ListStatementsRequest(
+            graph_id=GRAPH, page_size=1
+        ),
+        "CreditService/ListLedgerEntries": credits_pb2.ListLedgerEntriesRequest(page_size=1),
+    }
+    for name, request in lists.items():
+        (page,) = list(await ask(theirs, name, request))  # type: ignore[arg-type]  # it is not refused
+        assert page.next_page_token
+        request.page_token = page.next_page_token
+        refusal = await ask(mine, name, request)
+        assert isinstance(refusal, Refusal)
+        assert refusal.reason == "VALIDATION_FAILED"
+    first, *_ = list(await ask(theirs, "JobService/WatchJob", ASKED["JobService/WatchJob"](twins.one.ids)))  # type: ignore[arg-type]
+    again = jobs_pb2.WatchJobRequest(job_id=twins.other.ids.job, cursor=first.cursor)
+    refusal = await ask(mine, "JobService/WatchJob", again)
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "VALIDATION_FAILED"
+
+
+async def test_no_prompt_holds_words_of_both(twins: Twins) -> None:
+    hers, his = twins.one.ids.words, twins.other.ids.words
+    prompts = [asked.user for asked in twins.server.asked]
+    assert any(hers[0] in prompt for prompt in prompts)
+    assert any(his[0] in prompt for prompt in prompts)
+    both = [
+        prompt
+        for prompt in prompts
+        if any(word in prompt for word in hers) and any(word in prompt for word in his)
+    ]
+    assert both == []
+
+
+async def test_deleting_mine_leaves_the_twins(twins: Twins) -> None:
+    texts = [
+        await twin.memory.say("Ada knows Grace.", "2025-03-01", request_id="same", session_id=SESSION)
+        for twin in (twins.one, twins.other)
+    ]
+    before = await twins.other.state()
+    await twins.one.memory.delete(texts[0].result.episode_ids[0])
+    known = ("Ada", "knows", "Grace", "2025-03-01", "")
+    assert known not in await twins.one.memory.facts()
+    assert known in await twins.other.memory.facts()
+    assert await twins.other.state() == before

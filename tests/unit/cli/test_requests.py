@@ -1,0 +1,257 @@
+"""What each command asks of the server."""
+
+from pathlib import Path
+
+import pytest
+
+from palimpsest.cli.exits import Exit
+from palimpsest.v1 import (
+    admin_pb2,
+    common_pb2,
+    credits_pb2,
+    entity_pb2,
+    episode_pb2,
+    graph_pb2,
+    memory_episodes_pb2,
+    memory_ingest_pb2,
+    memory_statements_pb2,
+    recall_pb2,
+)
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.serving import Scripted
+
+
+@pytest.fixture(autouse=True)
+def script(server: Scripted) -> None:
+    """An empty answer for every call."""
+    server.answers("AddEpisode", memory_ingest_pb2.AddEpisodeResponse())
+    server.answers("AssertTriples", memory_ingest_pb2.AssertTriplesResponse())
+    server.answers("Recall", recall_pb2.RecallResponse())
+    server.answers("GetTimeline", memory_statements_pb2.GetTimelineResponse())
+    server.answers("GetStatement", memory_statements_pb2.GetStatementResponse())
+    server.answers("GetEpisode", memory_episodes_pb2.GetEpisodeResponse())
+    server.answers("DeleteEpisode", memory_episodes_pb2.DeleteEpisodeResponse())
+    server.answers("CreateGraph", graph_pb2.CreateGraphResponse())
+    server.answers("GetGraph", graph_pb2.GetGraphResponse())
+    server.answers("GrantCredits", admin_pb2.GrantCreditsResponse())
+    server.answers("CreateApiKey", admin_pb2.CreateApiKeyResponse(secret="pk_live_new"))
+    server.answers("ListLedgerEntries", credits_pb2.ListLedgerEntriesResponse())
+
+
+def test_a_text_is_a_conversation(server: Scripted, run: Run) -> None:
+    arguments = ["add", "g", "I live in Graz.", "--session", "s", "--source", "slack", "--said", "2025-03-31"]
+    assert run(*arguments).exit_code == 0
+    request = server.last
+    assert (request.graph_id, request.text, request.session_id) == ("g", "I live in Graz.", "s")
+    assert (request.kind, request.source) == (episode_pb2.EPISODE_KIND_CONVERSATION, "slack")
+    assert request.reference_time.ToJsonString() == "2025-03-31T00:00:00Z"
+    assert not request.HasField("max_credits_micros")
+
+
+def test_a_file_is_a_document(server: Scripted, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_bytes("# Ä\r\n".encode())
+    options = [
+        "--document",
+        "notes",
+        "--title",
+        "Notes",
+        "--time-zone",
+        "Europe/Vienna",
+        "--max-credits",
+        "0.5",
+    ]
+    assert run("add", "g", "--file", "notes.md", *options).exit_code == 0
+    request = server.last
+    assert (request.text, request.kind) == ("# Ä\r\n", episode_pb2.EPISODE_KIND_DOCUMENT)
+    assert (request.document_id, request.title, request.time_zone) == ("notes", "Notes", "Europe/Vienna")
+    assert request.max_credits_micros == 500_000
+
+
+def test_a_kind_that_is_said_counts(server: Scripted, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "talk.txt").write_text("hi", encoding="utf-8")
+    run("add", "g", "-f", "talk.txt", "--kind", "compacted-session", "--session", "s")
+    assert server.last.kind == episode_pb2.EPISODE_KIND_COMPACTED_SESSION
+
+
+def test_a_dash_is_standard_input(server: Scripted, run: Run) -> None:
+    run("add", "g", "-", "--validate-only", stdin="主数据库是什么\n".encode())
+    assert (server.last.text, server.last.validate_only) == ("主数据库是什么\n", True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "says"),
+    [
+        ([], b"", "give the text"),
+        (["text", "--file", "x"], b"", "give the text"),
+        (["--file", "absent"], b"", "absent: No such file"),
+        (["--file", "."], b"", "Is a directory"),
+        (["-"], b"\xff", "standard input is not UTF-8"),
+    ],
+)
+def test_no_text_or_two_is_refused_without_a_call(
+    server: Scripted, run: Run, arguments: list[str], stdin: bytes, says: str
+) -> None:
+    result = run("add", "g", *arguments, stdin=stdin)
+    assert result.exit_code == Exit.USAGE
+    assert says in result.stderr
+    assert not server.asked
+
+
+def test_every_call_that_changes_something_has_a_request_id_of_its_own(server: Scripted, run: Run) -> None:
+    commands = [
+        ["add", "g", "x"],
+        ["assert", "g", "a", "b", "c"],
+        ["episode", "delete", "g", "e"],
+        ["grant", "acme", "1"],
+    ]
+    for command in commands * 2:
+        assert run(*command).exit_code == 0
+    ids = [request.request_id for request in server.asked]  # type: ignore[attr-defined]  # each has one
+    assert len(set(ids)) == len(ids) == 8
+    assert all(1 <= len(id) <= 64 for id in ids)
+    for command in commands:
+        run(*command, "--request-id", "mine")
+    assert {request.request_id for request in server.asked[8:]} == {"mine"}  # type: ignore[attr-defined]
+
+
+def test_a_claim(server: Scripted, run: Run) -> None:
+    arguments = ["assert", "g", "John", "works_at", "Google", "--since", "2024-02", "--until", "2026"]
+    options = ["--said", "2024-02-03", "--seen", "2024-02-01", "--object-type", "organization"]
+    assert run(*arguments, *options, "--quote", "I work at Google", "--confidence", "0.5").exit_code == 0
+    (claim,) = server.last.claims
+    assert (claim.subject.name, claim.predicate, claim.object.entity.name) == ("John", "works_at", "Google")
+    assert (claim.valid_at_precision, claim.invalid_at_precision) == (
+        common_pb2.PRECISION_MONTH,
+        common_pb2.PRECISION_YEAR,
+    )
+    assert claim.object.entity.type == entity_pb2.ENTITY_TYPE_ORGANIZATION
+    assert claim.subject.type == entity_pb2.ENTITY_TYPE_UNSPECIFIED
+    assert claim.seen.ToJsonString() == "2024-02-01T00:00:00Z"
+    assert (claim.quote, claim.confidence) == ("I work at Google", 0.5)
+    assert server.last.reference_time.ToJsonString() == "2024-02-03T00:00:00Z"
+
+
+def test_a_claim_without_dates_has_none(server: Scripted, run: Run) -> None:
+    run("assert", "g", "a", "b", "c")
+    (claim,) = server.last.claims
+    set_fields = {field.name for field, _ in claim.ListFields()}
+    assert set_fields == {"subject", "predicate", "object"}
+    assert not server.last.HasField("reference_time")
+
+
+def test_an_end_and_a_denial(server: Scripted, run: Run) -> None:
+    run("assert", "g", "John", "works_at", "Google", "--end", "2026-05")
+    (end,) = server.last.ends
+    assert (end.ended_at.ToJsonString(), end.ended_at_precision) == (
+        "2026-05-01T00:00:00Z",
+        common_pb2.PRECISION_MONTH,
+    )
+    run("assert", "g", "John", "lives_in", "Rome", "--deny", "--until", "2020")
+    (denial,) = server.last.denials
+    assert not denial.HasField("denied_from")
+    assert denial.denied_until.ToJsonString() == "2020-01-01T00:00:00Z"
+    assert not server.last.claims
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--end", "2026", "--deny"],
+        ["--end", "2026", "--since", "2025"],
+        ["--end", "2026", "--until", "2027"],
+        ["--deny", "--seen", "2025"],
+    ],
+)
+def test_what_excludes_each_other_is_refused_without_a_call(
+    server: Scripted, run: Run, options: list[str]
+) -> None:
+    assert run("assert", "g", "a", "b", "c", *options).exit_code == Exit.USAGE
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    ("text", "literal"),
+    [
+        ("42", entity_pb2.Literal(number_value=42)),
+        ("-0.5", entity_pb2.Literal(number_value=-0.5)),
+        ("true", entity_pb2.Literal(bool_value=True)),
+        ("False", entity_pb2.Literal(string_value="False")),
+        ("nan", entity_pb2.Literal(string_value="nan")),
+        ("blue", entity_pb2.Literal(string_value="blue")),
+    ],
+)
+def test_literals(server: Scripted, run: Run, text: str, literal: entity_pb2.Literal) -> None:
+    assert run("assert", "g", "--literal", "--", "a", "b", text).exit_code == 0
+    assert server.last.claims[0].object.literal == literal
+
+
+def test_a_question(server: Scripted, run: Run) -> None:
+    options = ["--as-of", "2025-03", "--known-at", "7", "--budget", "300", "--max-facts", "0", "--explain"]
+    result = run("recall", "g", "Where?", *options, "--entity", "Wen", "--min-revision", "3", "--graph", "h")
+    assert result.exit_code == 0
+    request = server.last
+    assert (list(request.graph_ids), request.query, request.explain) == (["g", "h"], "Where?", True)
+    assert request.as_of.ToJsonString() == "2025-03-01T00:00:00Z"
+    assert request.known_at == common_pb2.KnownAt(revision=7)
+    assert (request.token_budget, request.max_facts, request.min_revision) == (300, 0, 3)
+    assert not request.HasField("max_passages")
+    assert [hint.name for hint in request.entity_hints] == ["Wen"]
+
+
+def test_reads_of_facts(server: Scripted, run: Run) -> None:
+    run("timeline", "g", "John", "works_at", "--known-at", "2025-01-01", "--past-beliefs")
+    timeline = server.last
+    assert (timeline.subject.name, timeline.predicate.name) == ("John", "works_at")
+    assert timeline.include_past_beliefs
+    assert timeline.known_at.time.ToJsonString() == "2025-01-01T00:00:00Z"
+    run("statement", "g", "s1")
+    assert (server.last.statement_id, server.last.include_past_beliefs) == ("s1", False)
+    run("episode", "show", "g", "e1")
+    assert server.last.episode_id == "e1"
+
+
+def test_all_pages_of_a_timeline_are_one_answer(server: Scripted, run: Run) -> None:
+    entry = memory_statements_pb2.TimelineEntry(fact="x")
+    pages = [
+        memory_statements_pb2.GetTimelineResponse(entries=[entry], next_page_token="more"),
+        memory_statements_pb2.GetTimelineResponse(entries=[entry, entry]),
+    ]
+    server.answers("GetTimeline", *pages)
+    result = run("timeline", "g", "a", "b", "--json")
+    assert result.stdout.count('"fact"') == 3
+    assert "nextPageToken" not in result.stdout
+    assert server.last.page_token == "more"
+
+
+def test_the_ledger_reads_pages_up_to_its_limit(server: Scripted, run: Run) -> None:
+    page = credits_pb2.ListLedgerEntriesResponse(
+        entries=[credits_pb2.LedgerEntry(entry_id="e")] * 2, next_page_token="more"
+    )
+    server.answers("ListLedgerEntries", page)
+    result = run("ledger", "--limit", "4", "--job", "j", "--json")
+    assert result.stdout.count("entryId") == 4
+    assert [request.page_size for request in server.asked] == [4, 2]  # type: ignore[attr-defined]
+    assert server.last.job_id == "j"
+
+
+def test_operators_calls(server: Scripted, run: Run) -> None:
+    run("grant", "acme", "0.25", "--reason", "welcome")
+    assert (server.last.amount_micros, server.last.reason) == (250_000, "welcome")
+    result = run("key", "create", "acme", "--scope", "read", "--scope", "erase", "--expires", "2030")
+    assert result.stdout == "pk_live_new\n"  # alone, so that a script can take it
+    assert "not shown again" in result.stderr
+    assert list(server.last.scopes) == [admin_pb2.API_KEY_SCOPE_READ, admin_pb2.API_KEY_SCOPE_ERASE]
+    assert server.last.expires_at.ToJsonString() == "2030-01-01T00:00:00Z"
+    run("key", "create", "--scope", "operator")
+    assert server.last.tenant_id == ""
+
+
+def test_a_graph_with_settings(server: Scripted, run: Run) -> None:
+    options = ["--user-name", "Ana", "--time-zone", "Europe/Vienna", "--language", "en", "--language", "zh"]
+    run("graph", "create", "g", *options)
+    settings = server.last.settings
+    assert (settings.user_name, settings.time_zone, list(settings.languages)) == (
+        "Ana",
+        "Europe/Vienna",
+        ["en", "zh"],
+    )
