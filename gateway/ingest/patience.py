@@ -38,9 +38,10 @@ class Patience:
             wait_max=self.longest_wait_seconds,
         )
         try:
-            async for attempt in tries:
-                with attempt:
-                    return await work()
+            with structlog.contextvars.bound_contextvars(job=job):
+                async for attempt in tries:
+                    with attempt:
+                        return await work()
         except Exception as exception:
             error = error_of(exception)
             if isinstance(error, InternalFailure):

@@ -50,7 +50,7 @@ async def open_resources(
     Raises StoreUnavailable, LiteServerError or EngineError when a part can't be had.
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    engine = _engine(settings, stack)
+    engine = open_engine(settings, stack)
     embedder = _embedder(settings, stack)
     graph = await SqlGraphStore.open(engine_for(settings.sql_url(settings.graph_url, "graph.db")))
     stack.push_async_callback(graph.close)
@@ -60,7 +60,21 @@ async def open_resources(
     return Resources(graph, memory, vectors, engine, embedder, now)
 
 
-def _engine(settings: ServiceSettings, stack: AsyncExitStack) -> Engine:
+async def prepare(settings: ServiceSettings, stack: AsyncExitStack) -> ServiceSettings:
+    """Makes ready what several processes will share, once: Milvus Lite's server, the tables.
+
+    Answers the settings by which they find it; `stack` stops the server. Raises as `open_resources` does.
+    """
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    uri = settings.vectors_uri or await _lite(settings, stack)
+    shared = settings.model_copy(update={"data_dir": settings.data_dir.resolve(), "vectors_uri": uri})
+    async with AsyncExitStack() as once:
+        await open_resources(shared, once)
+    return shared
+
+
+def open_engine(settings: ServiceSettings, stack: AsyncExitStack) -> Engine:
+    """The engine alone, for what opens no store; `stack` closes it."""
     if settings.engine == "openai":
         assert settings.model is not None, "checked by the settings"
         remote = OpenAIEngine(settings.model)
@@ -84,13 +98,7 @@ def _embedder(settings: ServiceSettings, stack: AsyncExitStack) -> Embedder:
 
 
 async def _vectors(settings: ServiceSettings, embedder: Embedder, stack: AsyncExitStack) -> VectorStore:
-    uri = settings.vectors_uri
-    if not uri:
-        server = await asyncio.to_thread(
-            LiteServer.start, settings.data_dir / LITE_FOLDER, settings.data_dir / LITE_LOG
-        )
-        stack.push_async_callback(asyncio.to_thread, server.stop)
-        uri = server.uri
+    uri = settings.vectors_uri or await _lite(settings, stack)
     options = MilvusOptions(
         uri=uri,
         token=settings.vectors_token.get_secret_value(),
@@ -100,3 +108,12 @@ async def _vectors(settings: ServiceSettings, embedder: Embedder, stack: AsyncEx
     vectors = MilvusVectorStore(options)
     stack.push_async_callback(vectors.close)
     return vectors
+
+
+async def _lite(settings: ServiceSettings, stack: AsyncExitStack) -> str:
+    """Starts Milvus Lite's server; answers where it is."""
+    server = await asyncio.to_thread(
+        LiteServer.start, settings.data_dir / LITE_FOLDER, settings.data_dir / LITE_LOG
+    )
+    stack.push_async_callback(asyncio.to_thread, server.stop)
+    return server.uri

@@ -1,0 +1,37 @@
+"""The five Ray Serve applications, by name: for the launcher, and for `import_path` in a Serve config."""
+
+from ray import serve
+
+from services.runtime.catalogue import DESCRIPTORS
+from services.runtime.names import ServiceName
+from services.runtime.ray_adapter import OpenService, replica_class
+from services.runtime.ray_settings import ServiceScale
+from services.runtime.serve_config import BuildArguments, deployment_options
+
+Preprocessor = replica_class("Preprocessor", __name__, DESCRIPTORS[ServiceName.PREPROCESSOR])
+Extractor = replica_class("Extractor", __name__, DESCRIPTORS[ServiceName.EXTRACTOR])
+Classifier = replica_class("Classifier", __name__, DESCRIPTORS[ServiceName.CLASSIFIER])
+Resolver = replica_class("Resolver", __name__, DESCRIPTORS[ServiceName.RESOLVER])
+Recall = replica_class("Recall", __name__, DESCRIPTORS[ServiceName.RECALL])
+
+_CLASSES: dict[ServiceName, type] = {
+    ServiceName.PREPROCESSOR: Preprocessor,
+    ServiceName.EXTRACTOR: Extractor,
+    ServiceName.CLASSIFIER: Classifier,
+    ServiceName.RESOLVER: Resolver,
+    ServiceName.RECALL: Recall,
+}
+
+
+def application(name: ServiceName, scale: ServiceScale, handover: str = "") -> serve.Application:
+    """One service as an application; its replicas read the settings of `handover`, or their environment."""
+    deployment = serve.deployment(**deployment_options(name, scale))(_CLASSES[name])
+    return deployment.bind(OpenService(name, handover))
+
+
+def build(arguments: BuildArguments) -> serve.Application:
+    """What `import_path: services.runtime.ray_applications:build` of a Serve config names.
+
+    Replicas read their settings from the environment of their node. How many there are says the config.
+    """
+    return application(arguments.service, ServiceScale.of(arguments.service))
