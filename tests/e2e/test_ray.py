@@ -1,0 +1,79 @@
+"""The product on Ray: five applications in processes of their own, reached by nobody from outside."""
+
+import ipaddress
+from collections.abc import AsyncIterator
+
+import grpc.aio
+import psutil
+import pytest
+
+from palimpsest.v1 import job_pb2
+from services.runtime.names import ServiceName
+from tests.doubles.product import Tenant
+from tests.e2e.talking import Memory, names
+from tests.e2e.up_process import UpProcess
+
+pytestmark = [pytest.mark.ray, pytest.mark.milvus, pytest.mark.timeout(400)]
+
+
+@pytest.fixture
+async def memory(on_ray: UpProcess) -> AsyncIterator[Memory]:
+    tenant = on_ray.tenant()
+    async with grpc.aio.insecure_channel(on_ray.target) as channel:
+        yield Memory(Tenant(tenant.id, tenant.key, channel), "mara")
+
+
+def pids_of(up: UpProcess, job: str) -> dict[str, set[int]]:
+    """The processes in which each service answered a call of a job."""
+    return {
+        name: {line["pid"] for line in up.logged(name) if line.get("trace") == job} for name in ServiceName
+    }
+
+
+async def test_what_is_asserted_and_said_is_remembered(memory: Memory) -> None:
+    await memory.assert_triples(("Mara", "works_at", "Initech"), at="2024-01-01")
+    await memory.assert_triples(("Mara", "works_at", "Globex"), at="2025-01-01")
+    assert await memory.timeline("Mara", "works_at") == [
+        ("Initech", "2024-01-01", "2025-01-01"),
+        ("Globex", "2025-01-01", ""),
+    ]
+    job = await memory.say("Ana lives in Graz.", at="2025-02-01")
+    assert job.state == job_pb2.JOB_STATE_SUCCEEDED
+    answer = await memory.recall("Where does Ana live?", min_revision=job.revision)
+    assert ("Ana", "lives_in", "Graz") in names(answer.facts)
+
+
+async def test_one_document_passes_through_five_processes(memory: Memory, on_ray: UpProcess) -> None:
+    job = await memory.say("Tom works at Initech.", at="2025-02-01")
+    assert job.state == job_pb2.JOB_STATE_SUCCEEDED
+    pids = pids_of(on_ray, job.job_id)
+    assert all(len(found) == 1 for found in pids.values()), pids
+    assert len(set.union(*pids.values())) == len(ServiceName)
+    children = {process.pid for process in on_ray.family()}
+    assert set.union(*pids.values()) < children
+
+
+async def test_serve_lists_the_five_applications(on_ray: UpProcess) -> None:
+    async with grpc.aio.insecure_channel(on_ray.services_target) as channel:
+        listed: bytes = await channel.unary_unary("/ray.serve.RayServeAPIService/ListApplications")(b"")
+    # A field of strings: each is a tag, its length, its bytes.
+    assert sorted(listed.split(b"\n")[1:]) == sorted(
+        bytes([len(name)]) + name.encode() for name in ServiceName
+    )
+
+
+def test_nothing_listens_beyond_loopback(on_ray: UpProcess) -> None:
+    listening = {
+        (process.name(), connection.laddr.ip)
+        for process in on_ray.family()
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert len(listening) > len(ServiceName), "sockets were looked at"
+    assert [(name, ip) for name, ip in listening if not _loopback(ip)] == []
+
+
+def _loopback(ip: str) -> bool:
+    address = ipaddress.ip_address(ip)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
