@@ -16,10 +16,3 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
     """
     with UpProcess(tmp_path_factory.mktemp("running") / "data") as up:
         yield up
-
-
-@pytest.fixture(scope="session")
-def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
-    """`palimpsest up` on Ray, once for the whole run. Tests may kill replicas of it; they come back."""
-    with UpProcess(tmp_path_factory.mktemp("ray") / "data", runtime="ray") as up:
-        yield up

@@ -78,6 +78,11 @@ class UpProcess:
         return self._process
 
     @property
+    def environment(self) -> dict[str, str]:
+        """In which its commands run."""
+        return clean_environment(self._settings)
+
+    @property
     def target(self) -> str:
         """Where the gateway listens."""
         found = local.announced(self.data_dir)
@@ -117,7 +122,7 @@ class UpProcess:
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 command,
-                env=clean_environment(self._settings),
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -160,9 +165,7 @@ class UpProcess:
         """The operator's key; made at first use, by `palimpsest-admin init`."""
         if not self._operator_key:
             command = [program("palimpsest-admin"), "init", "--data-dir", str(self.data_dir)]
-            done = subprocess.run(
-                command, env=clean_environment(self._settings), capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             self._operator_key = done.stdout.strip()
         return self._operator_key
