@@ -1,52 +1,32 @@
-"""The catalogue: of each service its RPCs, and how it is built on open resources. Both runtimes read it."""
+"""The catalogue: how each service is built, on resources that are shared or its own.
+
+A service is imported where it is built, so that a replica loads what it runs and nothing else: for one that
+only calls models that is a fifth.
+"""
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
-from google.protobuf.descriptor import ServiceDescriptor
-
-from palimpsest.internal.v1 import (
-    classifier_pb2,
-    extractor_pb2,
-    preprocessor_pb2,
-    recall_pb2,
-    resolver_pb2,
-)
-from services.classifier.service import Classifier
 from services.domain.instants import Instant
 from services.domain.predicates import default_vocabulary
-from services.extractor.service import Extractor
 from services.llm.port import Engine
-from services.preprocessor.service import Preprocessor
-from services.recall.parts import Parts as RecallParts
-from services.recall.service import Recall
-from services.resolver.publish import Stores
-from services.resolver.service import Parts as ResolverParts
-from services.resolver.service import Resolver
+from services.runtime.models import open_engine
 from services.runtime.names import ServiceName
-from services.runtime.resources import Resources, clock, open_engine, open_resources
 from services.runtime.settings import ServiceSettings
 
-DESCRIPTORS: Mapping[ServiceName, ServiceDescriptor] = {
-    ServiceName.PREPROCESSOR: preprocessor_pb2.DESCRIPTOR.services_by_name["PreprocessorService"],
-    ServiceName.EXTRACTOR: extractor_pb2.DESCRIPTOR.services_by_name["ExtractorService"],
-    ServiceName.CLASSIFIER: classifier_pb2.DESCRIPTOR.services_by_name["ClassifierService"],
-    ServiceName.RESOLVER: resolver_pb2.DESCRIPTOR.services_by_name["ResolverService"],
-    ServiceName.RECALL: recall_pb2.DESCRIPTOR.services_by_name["RecallService"],
-}
+if TYPE_CHECKING:
+    from services.runtime.resources import Resources
 
 
-def all_services(resources: Resources) -> Mapping[ServiceName, object]:
+def all_services(resources: "Resources") -> Mapping[ServiceName, object]:
     """Every service, on one set of resources."""
     of_models = {name: build(resources.engine) for name, build in _OF_MODELS.items()}
     return of_models | {name: build(resources) for name, build in _OF_STORES.items()}
 
 
 async def open_service(
-    name: ServiceName,
-    settings: ServiceSettings,
-    stack: AsyncExitStack,
-    now: Callable[[], Instant] = clock,
+    name: ServiceName, settings: ServiceSettings, stack: AsyncExitStack, now: Callable[[], Instant]
 ) -> object:
     """One service, on resources of its own; one that only calls models opens no store.
 
@@ -54,17 +34,36 @@ async def open_service(
     """
     if name in _OF_MODELS:
         return _OF_MODELS[name](open_engine(settings, stack))
+    from services.runtime.resources import open_resources
+
     return _OF_STORES[name](await open_resources(settings, stack, now))
 
 
-def _preprocessor(resources: Resources) -> object:
+def _extractor(engine: Engine) -> object:
+    from services.extractor.service import Extractor
+
+    return Extractor(engine)
+
+
+def _classifier(engine: Engine) -> object:
+    from services.classifier.service import Classifier
+
+    return Classifier(engine)
+
+
+def _preprocessor(resources: "Resources") -> object:
+    from services.preprocessor.service import Preprocessor
+
     return Preprocessor(resources.memory.text, resources.vectors, resources.embedder, resources.now)
 
 
-def _resolver(resources: Resources) -> object:
+def _resolver(resources: "Resources") -> object:
+    from services.resolver.publish import Stores
+    from services.resolver.service import Parts, Resolver
+
     memory = resources.memory
     return Resolver(
-        ResolverParts(
+        Parts(
             stores=Stores(resources.graph, memory.revisions, memory.voice, memory.decisions),
             text=memory.text,
             staging=memory.staging,
@@ -77,10 +76,13 @@ def _resolver(resources: Resources) -> object:
     )
 
 
-def _recall(resources: Resources) -> object:
+def _recall(resources: "Resources") -> object:
+    from services.recall.parts import Parts
+    from services.recall.service import Recall
+
     memory = resources.memory
     return Recall(
-        RecallParts(
+        Parts(
             graph=resources.graph,
             text=memory.text,
             voice=memory.voice,
@@ -93,10 +95,10 @@ def _recall(resources: Resources) -> object:
 
 
 _OF_MODELS: Mapping[ServiceName, Callable[[Engine], object]] = {
-    ServiceName.EXTRACTOR: Extractor,
-    ServiceName.CLASSIFIER: Classifier,
+    ServiceName.EXTRACTOR: _extractor,
+    ServiceName.CLASSIFIER: _classifier,
 }
-_OF_STORES: Mapping[ServiceName, Callable[[Resources], object]] = {
+_OF_STORES: Mapping[ServiceName, Callable[["Resources"], object]] = {
     ServiceName.PREPROCESSOR: _preprocessor,
     ServiceName.RESOLVER: _resolver,
     ServiceName.RECALL: _recall,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import grpc.aio
 
 from services.runtime.assertion import Signer
-from services.runtime.catalogue import DESCRIPTORS, all_services
+from services.runtime.catalogue import all_services
+from services.runtime.descriptors import DESCRIPTORS
 from services.runtime.front import Front
 from services.runtime.mount import mount
 from services.runtime.resources import Resources

@@ -17,11 +17,11 @@ from ray.serve.grpc_util import RayServegRPCContext
 
 from services.runtime.assertion import Signer
 from services.runtime.catalogue import open_service
+from services.runtime.clock import clock
 from services.runtime.front import Front
 from services.runtime.handover import taken_over
 from services.runtime.logs import LOGS, log_to
 from services.runtime.names import ServiceName
-from services.runtime.resources import clock
 from services.runtime.status import Rendered
 
 log = structlog.get_logger(__name__)
@@ -41,7 +41,7 @@ class OpenService:
         settings = taken_over(self.handover)
         log_to(settings.data_dir / LOGS if self.handover else None, f"{self.name}.log")
         signer = Signer(settings.assertion_secret.get_secret_value().encode(), clock)
-        return Front(self.name, await open_service(self.name, settings, stack), signer)
+        return Front(self.name, await open_service(self.name, settings, stack, clock), signer)
 
 
 class Replica:

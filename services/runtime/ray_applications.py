@@ -2,7 +2,7 @@
 
 from ray import serve
 
-from services.runtime.catalogue import DESCRIPTORS
+from services.runtime.descriptors import DESCRIPTORS
 from services.runtime.names import ServiceName
 from services.runtime.ray_adapter import OpenService, replica_class
 from services.runtime.ray_settings import ServiceScale

@@ -1,17 +1,14 @@
 """Resources: the stores, engine and embedder of one process, opened and closed together."""
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from services.domain.instants import Instant
-from services.llm.local_embedder import LocalEmbedder
-from services.llm.offline import OfflineEngine
-from services.llm.openai_embedder import OpenAIEmbedder
-from services.llm.openai_engine import OpenAIEngine
 from services.llm.port import Embedder, Engine
+from services.runtime.clock import clock as clock
+from services.runtime.models import open_embedder, open_engine
 from services.runtime.settings import ServiceSettings
 from services.stores.graph.port import GraphStore
 from services.stores.graph.sql import SqlGraphStore
@@ -37,11 +34,6 @@ class Resources:
     now: Callable[[], Instant]
 
 
-def clock() -> Instant:
-    """The host's clock."""
-    return Instant(time.time_ns() // 1_000)
-
-
 async def open_resources(
     settings: ServiceSettings, stack: AsyncExitStack, now: Callable[[], Instant] = clock
 ) -> Resources:
@@ -51,7 +43,7 @@ async def open_resources(
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_engine(settings, stack)
-    embedder = _embedder(settings, stack)
+    embedder = open_embedder(settings, stack)
     graph = await SqlGraphStore.open(engine_for(settings.sql_url(settings.graph_url, "graph.db")))
     stack.push_async_callback(graph.close)
     memory = await SqlMemory.open(engine_for(settings.sql_url(settings.memory_url, "memory.db")))
@@ -71,30 +63,6 @@ async def prepare(settings: ServiceSettings, stack: AsyncExitStack) -> ServiceSe
     async with AsyncExitStack() as once:
         await open_resources(shared, once)
     return shared
-
-
-def open_engine(settings: ServiceSettings, stack: AsyncExitStack) -> Engine:
-    """The engine alone, for what opens no store; `stack` closes it."""
-    if settings.engine == "openai":
-        assert settings.model is not None, "checked by the settings"
-        remote = OpenAIEngine(settings.model)
-        stack.push_async_callback(remote.aclose)
-        return remote
-    return OfflineEngine()
-
-
-def _embedder(settings: ServiceSettings, stack: AsyncExitStack) -> Embedder:
-    close: Callable[[], Awaitable[None]]
-    embedder: Embedder
-    if settings.embedder == "openai":
-        assert settings.embedding is not None, "checked by the settings"
-        remote = OpenAIEmbedder(settings.embedding)
-        embedder, close = remote, remote.aclose
-    else:
-        local = LocalEmbedder(settings.local_embedder)
-        embedder, close = local, local.aclose
-    stack.push_async_callback(close)
-    return embedder
 
 
 async def _vectors(settings: ServiceSettings, embedder: Embedder, stack: AsyncExitStack) -> VectorStore:
