@@ -19,3 +19,6 @@ TRACE = "palimpsest-trace"
 """Metadata: the job or request that an internal call belongs to, for the log."""
 AFFINITY = "session_id"
 """Metadata: calls with one value prefer one replica (Ray Serve's own name for it)."""
+ROUTED_BY_SCOPE = frozenset({ServiceName.RECALL, ServiceName.RESOLVER})
+"""Where calls of one graph prefer one replica: recall holds the graph's indexes there, and the resolver its
+queue of writers. Any other replica answers the same, later."""

@@ -5,7 +5,7 @@ from ray import serve
 from services.runtime.descriptors import DESCRIPTORS
 from services.runtime.names import ServiceName
 from services.runtime.ray_adapter import OpenService, replica_class
-from services.runtime.ray_settings import ServiceScale
+from services.runtime.ray_settings import RaySettings
 from services.runtime.serve_config import BuildArguments, deployment_options
 
 Preprocessor = replica_class("Preprocessor", __name__, DESCRIPTORS[ServiceName.PREPROCESSOR])
@@ -23,9 +23,9 @@ _CLASSES: dict[ServiceName, type] = {
 }
 
 
-def application(name: ServiceName, scale: ServiceScale, handover: str = "") -> serve.Application:
+def application(name: ServiceName, settings: RaySettings, handover: str = "") -> serve.Application:
     """One service as an application; its replicas read the settings of `handover`, or their environment."""
-    deployment = serve.deployment(**deployment_options(name, scale))(_CLASSES[name])
+    deployment = serve.deployment(**deployment_options(name, settings))(_CLASSES[name])
     return deployment.bind(OpenService(name, handover))
 
 
@@ -34,4 +34,4 @@ def build(arguments: BuildArguments) -> serve.Application:
 
     Replicas read their settings from the environment of their node. How many there are says the config.
     """
-    return application(arguments.service, ServiceScale.of(arguments.service))
+    return application(arguments.service, RaySettings())

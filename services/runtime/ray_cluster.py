@@ -16,6 +16,7 @@ from typing import Self
 import psutil
 import structlog
 
+from services.runtime import haproxy
 from services.runtime.handover import hand_over
 from services.runtime.logs import LOGS
 from services.runtime.ray_settings import RayRun, RaySettings
@@ -105,7 +106,7 @@ class _Host:
     @classmethod
     async def start(cls, services: ServiceSettings, settings: RaySettings, port: int, say: Say) -> Self:
         # Not in the data folder: paths of sockets have to be short.
-        folder = Path(tempfile.mkdtemp(prefix="palimpsest-ray-"))
+        folder = Path(tempfile.mkdtemp(prefix="palray-"))
         mark = secrets.token_hex(16)
         run = RayRun(
             settings=settings,
@@ -212,6 +213,8 @@ def _environment(settings: RaySettings, folder: Path, mark: str) -> dict[str, st
     if settings.on_loopback:
         # Ray's own word for "one machine": it then resolves itself to loopback and listens nowhere else.
         environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    if settings.ingress == "haproxy":
+        environment |= haproxy.environment(folder, settings.on_loopback, _free_port)
     if settings.local:
         token = folder / "token"
         token.touch(0o600)

@@ -130,7 +130,7 @@ def _deploy(run: RayRun, stop: _Stop) -> None:
     """Deploys the five and waits until each can be called. Raises NotStarted."""
     targets = [
         serve.RunTarget(
-            application(name, run.settings.scale_of(name), run.handover),
+            application(name, run.settings, run.handover),
             name=name.value,
             route_prefix=f"/{name.value}",
         )

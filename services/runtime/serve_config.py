@@ -10,8 +10,8 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict
 from ray.serve.schema import ServeDeploySchema
 
-from services.runtime.names import ServiceName
-from services.runtime.ray_settings import RaySettings, ServiceScale
+from services.runtime.names import ROUTED_BY_SCOPE, ServiceName
+from services.runtime.ray_settings import RaySettings
 
 BUILDER = "services.runtime.ray_applications:build"
 SERVICERS = (
@@ -21,10 +21,7 @@ SERVICERS = (
     "palimpsest.internal.v1.resolver_pb2_grpc.add_ResolverServiceServicer_to_server",
     "palimpsest.internal.v1.recall_pb2_grpc.add_RecallServiceServicer_to_server",
 )
-_BY_SCOPE = {"request_router_class": "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"}
-"""Calls of one graph go to one replica while it has room: recall holds the graph's indexes there, and the
-resolver its queue of writers. Any other replica would answer the same, later."""
-_ROUTED_BY_SCOPE = frozenset({ServiceName.RECALL, ServiceName.RESOLVER})
+_BY_SESSION = {"request_router_class": "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"}
 
 
 class UnknownKeys(ValueError):
@@ -39,8 +36,9 @@ class BuildArguments(BaseModel):
     service: ServiceName
 
 
-def deployment_options(name: ServiceName, scale: ServiceScale) -> dict[str, Any]:
+def deployment_options(name: ServiceName, settings: RaySettings) -> dict[str, Any]:
     """What `serve.deployment` is told of a service; also the deployment's part of a Serve config."""
+    scale = settings.scale_of(name)
     options: dict[str, Any] = {
         "name": name.value,
         "max_ongoing_requests": scale.max_ongoing_requests,
@@ -57,8 +55,9 @@ def deployment_options(name: ServiceName, scale: ServiceScale) -> dict[str, Any]
             "look_back_period_s": scale.look_back_seconds,
         },
     }
-    if name in _ROUTED_BY_SCOPE:
-        options["request_router_config"] = dict(_BY_SCOPE)
+    # HAProxy is told to balance by itself, and Serve then refuses a router of ours.
+    if name in ROUTED_BY_SCOPE and settings.ingress == "proxy":
+        options["request_router_config"] = dict(_BY_SESSION)
     return options
 
 
@@ -78,7 +77,7 @@ def serve_config(settings: RaySettings, host: str = "127.0.0.1", port: int = 900
                 "route_prefix": f"/{name.value}",
                 "import_path": BUILDER,
                 "args": {"service": name.value},
-                "deployments": [deployment_options(name, settings.scale_of(name))],
+                "deployments": [deployment_options(name, settings)],
             }
             for name in ServiceName
         ],
