@@ -43,7 +43,7 @@ class Recall:
         for time in (request.now, request.as_of, request.time_range.start, request.time_range.end):
             instant_of(time)
         settings = (await self._graphs.get(scope)).settings
-        asked = question_in(request, self._now(), settings)
+        asked = question_in(request, self._now(), settings, timeout_seconds)
         answer = await self._services.call(scope, self._services.recall.Recall, asked, timeout_seconds)
         return _answer_out(answer, scope.graph, explain=request.explain)
 

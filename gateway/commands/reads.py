@@ -27,6 +27,7 @@ from palimpsest.v1 import (
     memory_statements_pb2,
     recall_subgraph_pb2,
 )
+from services.domain.errors import EpisodeNotFound
 from services.domain.graph import EntityType
 from services.domain.instants import Instant
 from services.domain.scope import Scope
@@ -50,10 +51,12 @@ class Reads:
     async def episode(
         self, scope: Scope, request: memory_episodes_pb2.GetEpisodeRequest, timeout_seconds: float
     ) -> memory_episodes_pb2.GetEpisodeResponse:
-        """Without the stage, which jobs know. Raises EpisodeNotFound."""
+        """Without the stage, which jobs know. Raises EpisodeNotFound, also once it is deleted."""
         await self._graphs.check(scope)
         asked = internal.ReadEpisodeRequest(episode_id=request.episode_id)
         read = await self._services.call(scope, self._services.recall.ReadEpisode, asked, timeout_seconds)
+        if read.episode.HasField("deleted_at"):
+            raise EpisodeNotFound(request.episode_id)
         return memory_episodes_pb2.GetEpisodeResponse(
             episode=episode_out(read.episode, scope.graph),
             text=read.episode.text,
@@ -67,7 +70,7 @@ class Reads:
         await self._graphs.check(scope)
         asked = internal.ReadStatementRequest(
             statement_id=request.statement_id,
-            known_at=known_at_in(request.known_at),
+            known_at=known_at_in(request.known_at, timeout_seconds),
             min_revision=request.min_revision,
             include_past_beliefs=request.include_past_beliefs,
         )
@@ -99,7 +102,7 @@ class Reads:
             aspects=[aspect_in(aspect) for aspect in request.aspects if aspect],
             episode_ids=[request.episode_id] if request.episode_id else (),
             session_id=request.session_id,
-            known_at=known_at_in(request.known_at),
+            known_at=known_at_in(request.known_at, timeout_seconds),
             include_ended=request.include_ended,
             invalidated_by=request.invalidated_by,
             contested=request.contested if request.HasField("contested") else None,
@@ -134,7 +137,7 @@ class Reads:
             subject=_named(request.subject),
             subject_type=_typed(request.subject),
             predicate=request.predicate.predicate_id or request.predicate.name,
-            known_at=known_at_in(request.known_at),
+            known_at=known_at_in(request.known_at, timeout_seconds),
             min_revision=request.min_revision,
             include_past_beliefs=request.include_past_beliefs,
             now=now,
@@ -158,7 +161,7 @@ class Reads:
             seeds=[_named(seed) for seed in request.seeds],
             max_hops=request.depth if request.HasField("depth") else DEFAULT_DEPTH,
             per_level=request.max_edges_per_level or DEFAULT_EDGES_PER_LEVEL,
-            known_at=known_at_in(request.known_at),
+            known_at=known_at_in(request.known_at, timeout_seconds),
             now=self._now(),
             include_ended=request.include_ended,
             min_revision=request.min_revision,
