@@ -111,10 +111,10 @@ def _servicers(
 ) -> Servicers:
     reads = Reads(services, stores.graphs, now)
     add = AddEpisode(services, stores.jobs, stores.job_view, stores.ledger, stores.prices, pipeline, now)
-    asserting = AssertTriples(
-        stores.jobs, stores.job_view, stores.prices, pipeline, steps.asserting, background, now
+    asserting = AssertTriples(stores.jobs, stores.prices, pipeline, steps.asserting, background, now)
+    deleting = DeleteEpisode(
+        services, stores.graphs, stores.requests, background, steps.settings.store_seconds
     )
-    deleting = DeleteEpisode(services, stores.graphs, stores.requests)
     return {
         "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),
         "MemoryService": MemoryServicer(add, asserting, deleting, reads, stores.job_view, settings),

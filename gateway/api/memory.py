@@ -63,9 +63,7 @@ class MemoryServicer:
         self, request: memory_episodes_pb2.DeleteEpisodeRequest, context: Context
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
         caller = current_caller()
-        return await self._delete(
-            caller.scope(request.graph_id), request, f"key:{caller.key}", downstream_seconds(caller)
-        )
+        return await self._delete(caller.scope(request.graph_id), request, f"key:{caller.key}")
 
     async def GetEpisode(
         self, request: memory_episodes_pb2.GetEpisodeRequest, context: Context
