@@ -61,6 +61,7 @@ def test_from_nothing_to_a_dated_answer(terminal: Terminal) -> None:
     assert "engine: offline" in added
     answer = terminal.text("recall", "g", "Where does Ana live?")
     assert "(Ana) --[lives_in]--> (Graz)  since 2025-03-31" in answer
+    assert "engine offline" in answer
 
     terminal.text("add", "g", "-", "--said", "2026-02-01", "--wait", stdin="I moved to Vienna.\n")
     timeline = terminal.text("timeline", "g", "Ana", "lives_in")
@@ -69,7 +70,10 @@ def test_from_nothing_to_a_dated_answer(terminal: Terminal) -> None:
     past = terminal.json("recall", "g", "Where does Ana live?", "--as-of", "2025-06-01")
     held = [fact["statement"]["object"]["entity"]["name"] for fact in past["facts"] if fact.get("current")]
     assert held == ["Graz"]
-    assert terminal.json("graph", "show", "g")["graph"]["counts"]["statements"] == "2"
+    graph = terminal.json("graph", "show", "g")["graph"]
+    assert graph["counts"]["statements"] == "2"
+    assert graph["revision"]["revision"] == "2"
+    assert graph["revision"]["time"] > graph["createdAt"]
 
 
 def test_money_is_told_to_the_micro(running: UpProcess, terminal: Terminal) -> None:
