@@ -10,7 +10,7 @@ import structlog
 from google.rpc.status_pb2 import Status
 
 from gateway.ingest.durable import JSON
-from services.domain.errors import Conflict, DeadlineTooShort, InternalFailure, ServiceError
+from services.domain.errors import Conflict, DeadlineTooShort, InternalFailure, ServiceError, StoreDown
 from services.domain.ids import JobId
 from services.runtime.status import error_of, status_of
 
@@ -31,15 +31,25 @@ class Patience:
     longest_wait_seconds: float = 30.0
     total_seconds: float = 300.0
 
-    async def attempt(self, job: JobId, step: str, work: Callable[[], Awaitable[JSON]]) -> JSON:
-        """The result of `work`, or `{"error": …}` with the typed error that remained. Never raises."""
-        try:
-            return await self._tried(work, self.attempts, self.total_seconds)
-        except Exception as exception:
-            error = error_of(exception)
-            if isinstance(error, InternalFailure):
-                log.exception("step failed", job=job, step=step)
-            return {FAILED: base64.b64encode(status_of(error).SerializeToString()).decode()}
+    async def attempt(
+        self, job: JobId, step: str, work: Callable[[], Awaitable[JSON]], *, publishes: bool = False
+    ) -> JSON:
+        """The result of `work`, or `{"error": …}` with the typed error that remained. Never raises.
+
+        Work that `publishes` waits for a store that is away as long as that lasts: a revision that was begun
+        is completed by whoever writes next, so a job can't say that it failed.
+        """
+        while True:
+            try:
+                return await self._tried(work, self.attempts, self.total_seconds)
+            except Exception as exception:
+                error = error_of(exception)
+                if publishes and isinstance(error, StoreDown):
+                    log.warning("a store is away", job=job, step=step, component=error.metadata["component"])
+                    continue
+                if isinstance(error, InternalFailure):
+                    log.exception("step failed", job=job, step=step)
+                return {FAILED: base64.b64encode(status_of(error).SerializeToString()).decode()}
 
     async def insist(self, work: Callable[[], Awaitable[T]]) -> T:
         """The result of `work`, however long its stores are away. Raises what trying again can't help."""

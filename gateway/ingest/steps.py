@@ -138,7 +138,7 @@ class Steps:
             await self._mark(job_id, index, chunk, stage)
             return {"revision": done.revision}
 
-        result = await self.settings.patience.attempt(job_id, f"resolve/{index}", work)
+        result = await self.settings.patience.attempt(job_id, f"resolve/{index}", work, publishes=True)
         return await self._with_failure_marked(job_id, index, chunk, result)
 
     async def end_unsupported(self, job_id: JobId, prepared: JSON) -> JSON:
@@ -160,7 +160,7 @@ class Steps:
             await self._keep_outcome(job_id, UNSUPPORTED, done.revision, done.outcome)
             return {"revision": done.revision}
 
-        return await self.settings.patience.attempt(job_id, "unsupported", work)
+        return await self.settings.patience.attempt(job_id, "unsupported", work, publishes=True)
 
     async def assert_triples(self, job_id: JobId) -> JSON:
         """Keeps asserted triples as evidence and records them. Answers the revision."""
@@ -172,7 +172,7 @@ class Steps:
             await self._keep_outcome(job_id, 0, done.revision, done.outcome)
             return {"revision": done.revision}
 
-        return await self.settings.patience.attempt(job_id, "assert", work)
+        return await self.settings.patience.attempt(job_id, "assert", work, publishes=True)
 
     async def assert_now(
         self, job: Job, asked: AssertTriplesRequest
@@ -185,7 +185,7 @@ class Steps:
             recorded[:] = [await self._record(job, asked)]
             return {"revision": recorded[0].revision}
 
-        result = await self.settings.patience.attempt(job.id, "assert", work)
+        result = await self.settings.patience.attempt(job.id, "assert", work, publishes=True)
         return result, recorded[0] if recorded and status_in(result) is None else None
 
     async def _record(self, job: Job, asked: AssertTriplesRequest) -> resolver_pb2.AssertResponse:

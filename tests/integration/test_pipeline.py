@@ -1,7 +1,7 @@
 """The pipeline when its own stores fall, when a step has a bug, and when it is stopped in the middle."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,9 @@ from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
 from palimpsest.v1 import episode_pb2, memory_ingest_pb2
 from palimpsest.v1.job_pb2 import JobChunk
+from services.domain.facts import FactKind, Mention, WorldFact
 from services.domain.ids import JobId
+from services.domain.scope import Scope
 from services.llm import tasks
 from services.llm.port import Answer
 from services.runtime.assertion import Signer
@@ -31,6 +33,7 @@ from services.stores.errors import StoreUnavailable
 from services.stores.graph.sql import SqlGraphStore
 from services.stores.memory.sql import SqlMemory
 from services.stores.sql.engine import engine_for
+from services.stores.vectors.port import Collection, VectorRow
 from tests.doubles.embedder import HashEmbedder
 from tests.doubles.engine import ScriptedEngine
 from tests.doubles.gateway import ACME, graph, sqlite_stores
@@ -71,6 +74,18 @@ class BrokenProgress(Progress):
         return await super().record(job, chunks)
 
 
+class FallingVectors(ArrayVectorStore):
+    """Vectors that are away for some writes."""
+
+    falls = 0
+
+    async def upsert(self, scope: Scope, collection: Collection, rows: Sequence[VectorRow]) -> None:
+        if self.falls and collection is Collection.STATEMENTS:
+            self.falls -= 1
+            raise StoreUnavailable("vectors")
+        await super().upsert(scope, collection, rows)
+
+
 class SlowEngine(ScriptedEngine):
     """Answers when it may go, or has a bug."""
 
@@ -97,6 +112,7 @@ class Works:
     jobs: FallingJobs
     progress: BrokenProgress
     llm: SlowEngine
+    vectors: FallingVectors
     bell: Bell
     _count: list[int] = field(default_factory=list)
 
@@ -144,7 +160,8 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         stack.push_async_callback(graph_store.close)
         memory = await SqlMemory.open(engine_for(f"sqlite:///{folder / 'memory.db'}"))
         stack.push_async_callback(memory.close)
-        resources = Resources(graph_store, memory, ArrayVectorStore(embedder.dimension), llm, embedder, clock)
+        vectors = FallingVectors(embedder.dimension)
+        resources = Resources(graph_store, memory, vectors, llm, embedder, clock)
         signer = Signer(b"sixteen bytes at least", clock)
         served = await serve_inprocess(resources, signer)
         stack.push_async_callback(served.stop, 0.1)
@@ -162,7 +179,7 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         pipeline = Pipeline(engine, jobs, steps, endings)
         stack.push_async_callback(engine.close)
         await engine.launch()
-        yield Works(pipeline, jobs, progress, llm, bell)
+        yield Works(pipeline, jobs, progress, llm, vectors, bell)
 
 
 @pytest.fixture
@@ -194,6 +211,18 @@ async def test_a_failure_that_can_not_be_shown_still_ends_the_job(works: Works) 
     job = await works.accept()
     await works.pipeline.submit(job)
     assert (await works.ended(job)).state is JobState.FAILED
+
+
+async def test_a_job_whose_revision_is_begun_does_not_fail(works: Works) -> None:
+    quote = "My sister Ann lives in Graz."
+    works.llm.world = tasks.WorldFacts(
+        (WorldFact(FactKind.CLAIM, Mention("Ann"), "lives_in", Mention("Graz"), quote, 0, quote),)
+    )
+    works.vectors.falls = TIMES
+    job = await works.accept(quote)
+    await works.pipeline.submit(job)
+    ended = await works.ended(job)
+    assert (ended.state, ended.revision, works.vectors.falls) == (JobState.SUCCEEDED, 1, 0)
 
 
 async def test_a_job_that_is_cut_by_a_stop_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
