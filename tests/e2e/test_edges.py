@@ -41,6 +41,11 @@ def entity(name: str) -> entity_pb2.EntityRef:
     return entity_pb2.EntityRef(name=name)
 
 
+def statement_clock(read: memory_statements_pb2.GetStatementResponse) -> common_pb2.RevisionStamp:
+    """The revision, and its time, that first believed the statement."""
+    return read.statement.spans[0].known_from
+
+
 def claim(target: str | entity_pb2.Literal, **more: Any) -> memory_ingest_pb2.ClaimInput:
     named = (
         entity_pb2.ObjectRef(entity=entity(target))
@@ -177,6 +182,7 @@ async def test_notes_and_precisions_come_back_as_they_were_given(memory: Memory)
         "2022-06-01",
     ]
     assert (record.source.quote, record.source.confidence) == (coarse.quote, 0.5)
+    assert record.source.recorded_at == statement_clock(read_back)
     statement = read_back.statement
     assert (statement.fact, statement.valid_at_precision) == (coarse.fact, year)
     (span,) = statement.spans
@@ -242,6 +248,9 @@ async def test_a_deletion_counts_what_it_takes_and_gives_back(memory: Memory) ->
     assert (counts.statements_expired, counts.statements_restored) == (2, 1)
     assert set(gone.expired_statement_ids) == {one.statement_id for one in told.claims}
     assert await memory.timeline("Fay", "works_at") == [("Atlas", "2020-01-01", "")]
+    (revoked,) = (await memory.read(told.claims[0].statement_id)).claims
+    assert revoked.source.revoked_at.revision == gone.revision
+    assert revoked.source.revoked_at.time.seconds > revoked.source.recorded_at.time.seconds - 1 > 0
 
 
 async def test_small_talk_is_paid_back_whole(memory: Memory) -> None:
