@@ -63,9 +63,13 @@ async def open_gateway(
     signer: Signer,
     stack: AsyncExitStack,
     now: Callable[[], Instant],
+    engine_name: str,
     step_settings: StepSettings | None = None,
 ) -> OpenGateway:
-    """Opens everything and serves; `stack` drains and closes it, last opened first."""
+    """Opens everything and serves; `stack` drains and closes it, last opened first.
+
+    `engine_name` is the services' engine: answers tell it.
+    """
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
     services = Services(targets, signer)
@@ -94,7 +98,7 @@ async def open_gateway(
     dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds)
     await dispatcher.start()
     stack.push_async_callback(dispatcher.stop)
-    servicers = _servicers(settings, stores, services, pipeline, steps, background, now)
+    servicers = _servicers(settings, stores, services, pipeline, steps, background, now, engine_name)
     gateway = await serve(servicers, stores.keys, settings)
     stack.push_async_callback(gateway.stop)
     return OpenGateway(gateway, stores, served(servicers))
@@ -108,17 +112,18 @@ def _servicers(
     steps: Steps,
     background: Background,
     now: Callable[[], Instant],
+    engine_name: str,
 ) -> Servicers:
     reads = Reads(services, stores.graphs, now)
     add = AddEpisode(services, stores.jobs, stores.job_view, stores.ledger, stores.prices, pipeline, now)
-    asserting = AssertTriples(
-        stores.jobs, stores.job_view, stores.prices, pipeline, steps.asserting, background, now
+    asserting = AssertTriples(stores.jobs, stores.prices, pipeline, steps.asserting, background, now)
+    deleting = DeleteEpisode(
+        services, stores.graphs, stores.requests, background, steps.settings.store_seconds
     )
-    deleting = DeleteEpisode(services, stores.graphs, stores.requests)
     return {
         "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),
         "MemoryService": MemoryServicer(add, asserting, deleting, reads, stores.job_view, settings),
-        "RecallService": RecallServicer(Recall(services, stores.graphs, now), reads),
+        "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger),
         "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger),

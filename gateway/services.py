@@ -22,7 +22,7 @@ from palimpsest.internal.v1 import (
 from services.domain.errors import Overloaded
 from services.domain.scope import Scope
 from services.runtime.assertion import METADATA_KEY, Signer
-from services.runtime.names import AFFINITY, APPLICATION, TRACE
+from services.runtime.names import AFFINITY, APPLICATION, ROUTED_BY_SCOPE, TRACE
 from services.runtime.names import ServiceName as ServiceName
 from services.runtime.status import Miss, error_of_call, missed
 
@@ -129,11 +129,12 @@ class Services:
 
     def _metadata(self, scope: Scope, service: ServiceName) -> tuple[tuple[str, str], ...]:
         known = structlog.contextvars.get_contextvars()
+        affinity = ((AFFINITY, scope.key),) if service in ROUTED_BY_SCOPE else ()
         return (
             (APPLICATION, service),
-            (AFFINITY, scope.key),
             (METADATA_KEY, self._signer.sign(scope)),
             (TRACE, str(known.get("job") or known.get("request_id") or "")),
+            *affinity,
         )
 
     @asynccontextmanager

@@ -88,9 +88,8 @@ async def bring_up_on(
     running = await serve_inprocess(resources, signer)
     stack.push_async_callback(running.stop)
     say("starting the gateway")
-    opened = await open_gateway(
-        gateway, dict.fromkeys(ServiceName, running.target), signer, stack, resources.now, steps
-    )
+    targets = dict.fromkeys(ServiceName, running.target)
+    opened = await open_gateway(gateway, targets, signer, stack, resources.now, resources.engine.name, steps)
     return Running(opened, running.target, resources.engine.name)
 
 

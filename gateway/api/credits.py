@@ -1,5 +1,6 @@
 """CreditService: what a tenant has, and what became of it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import grpc.aio
@@ -15,7 +16,13 @@ from services.domain.instants import Instant
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-_KIND = "LEDGER_ENTRY_KIND_"
+_NUMBERS: Mapping[EntryKind, credits_pb2.LedgerEntryKind.ValueType] = {
+    kind: credits_pb2.LedgerEntryKind.Value(f"LEDGER_ENTRY_KIND_{kind}")
+    for kind in EntryKind
+    if kind is not EntryKind.GOODWILL  # moves accounts of the platform alone
+}
+_KINDS = {number: kind for kind, number in _NUMBERS.items()}
+"""SPEND is absent: it moves nothing between accounts, so no entry has it."""
 
 
 class CreditServicer:
@@ -34,12 +41,12 @@ class CreditServicer:
         self, request: credits_pb2.ListLedgerEntriesRequest, context: Context
     ) -> credits_pb2.ListLedgerEntriesResponse:
         tenant = current_caller().tenant
+        kinds = tuple(_KINDS[kind] for kind in request.kinds if kind in _KINDS)
+        if request.kinds and not kinds:
+            return credits_pb2.ListLedgerEntriesResponse()
         where = EntryFilter(
             job=request.job_id,
-            kinds=tuple(
-                EntryKind(credits_pb2.LedgerEntryKind.Name(kind).removeprefix(_KIND))
-                for kind in request.kinds
-            ),
+            kinds=kinds,
             since=_instant(request.created_from) if request.HasField("created_from") else None,
             until=_instant(request.created_until) if request.HasField("created_until") else None,
         )
@@ -61,7 +68,7 @@ def entry_message(entry: Entry) -> credits_pb2.LedgerEntry:
         entry_id=str(entry.id),
         group_id=str(entry.group),
         created_at=timestamp(entry.created_at),
-        kind=credits_pb2.LedgerEntryKind.Value(f"{_KIND}{entry.kind}"),
+        kind=_NUMBERS[entry.kind],
         account=credits_pb2.LedgerAccount.Value(f"LEDGER_ACCOUNT_{entry.account.name}"),
         amount_micros=entry.amount,
         balance_after_micros=entry.balance_after,

@@ -7,9 +7,9 @@ import grpc.aio
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
-from gateway.commands.reads import Reads
+from gateway.commands.reads import Place, Reads
 from gateway.interceptors.call import DOWNSTREAM_MARGIN_SECONDS, Caller, current_caller
-from gateway.paging import opened, page_of, token_of
+from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
 from gateway.store.job_view import JobView
 from palimpsest.v1 import (
@@ -63,9 +63,7 @@ class MemoryServicer:
         self, request: memory_episodes_pb2.DeleteEpisodeRequest, context: Context
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
         caller = current_caller()
-        return await self._delete(
-            caller.scope(request.graph_id), request, f"key:{caller.key}", downstream_seconds(caller)
-        )
+        return await self._delete(caller.scope(request.graph_id), request, f"key:{caller.key}")
 
     async def GetEpisode(
         self, request: memory_episodes_pb2.GetEpisodeRequest, context: Context
@@ -93,28 +91,27 @@ class MemoryServicer:
         self, request: memory_statements_pb2.ListStatementsRequest, context: Context
     ) -> memory_statements_pb2.ListStatementsResponse:
         caller = current_caller()
-        token = request.page_token
-        after = opened(caller.tenant, request, token, "page_token") if token else ""
-        page, stopped = await self._reads.statements(
-            caller.scope(request.graph_id), request, after, downstream_seconds(caller)
+        place = Place.of(page_of(caller.tenant, request).after)
+        page, following = await self._reads.statements(
+            caller.scope(request.graph_id), request, place, downstream_seconds(caller)
         )
-        page.next_page_token = token_of(caller.tenant, request, stopped)
+        page.next_page_token = token_of(caller.tenant, request, following.text if following else "")
         return page
 
     async def GetTimeline(
         self, request: memory_statements_pb2.GetTimelineRequest, context: Context
     ) -> memory_statements_pb2.GetTimelineResponse:
         caller = current_caller()
-        page = page_of(caller.tenant, request)
-        response = await self._reads.timeline(
-            caller.scope(request.graph_id), request, downstream_seconds(caller)
+        asked = page_of(caller.tenant, request)
+        page, following = await self._reads.timeline(
+            caller.scope(request.graph_id),
+            request,
+            Place.of(asked.after),
+            asked.size,
+            downstream_seconds(caller),
         )
-        first, entries = int(page.after or 0), list(response.entries)
-        del response.entries[:]
-        response.entries.extend(entries[first : first + page.size])
-        more = first + page.size < len(entries)
-        response.next_page_token = token_of(caller.tenant, request, str(first + page.size) if more else "")
-        return response
+        page.next_page_token = token_of(caller.tenant, request, following.text if following else "")
+        return page
 
     def _max_jobs(self, caller: Caller) -> int:
         return caller.limits.over(self._settings.tenant_limits).max_jobs

@@ -27,12 +27,13 @@ _LATER = {
 
 
 class Recall:
-    """Answers questions. Costs nothing by the default prices."""
+    """Answers questions. Costs nothing by the default prices. `engine` understands the texts here."""
 
-    def __init__(self, services: Services, graphs: Graphs, now: Callable[[], Instant]) -> None:
+    def __init__(self, services: Services, graphs: Graphs, now: Callable[[], Instant], engine: str) -> None:
         self._services = services
         self._graphs = graphs
         self._now = now
+        self._engine = engine
 
     async def __call__(
         self, scope: Scope, request: recall_pb2.RecallRequest, timeout_seconds: float
@@ -43,9 +44,11 @@ class Recall:
         for time in (request.now, request.as_of, request.time_range.start, request.time_range.end):
             instant_of(time)
         settings = (await self._graphs.get(scope)).settings
-        asked = question_in(request, self._now(), settings)
+        asked = question_in(request, self._now(), settings, timeout_seconds)
         answer = await self._services.call(scope, self._services.recall.Recall, asked, timeout_seconds)
-        return _answer_out(answer, scope.graph, explain=request.explain)
+        response = _answer_out(answer, scope.graph, explain=request.explain)
+        response.engine = self._engine
+        return response
 
     @staticmethod
     def _refuse_what_comes_later(request: recall_pb2.RecallRequest) -> None:

@@ -12,9 +12,10 @@ from gateway.ingest.asserting import Asserting
 from gateway.ingest.background import Background
 from gateway.ingest.pipeline import Pipeline
 from gateway.store.job_values import Job, JobKind, JobState, Order
-from gateway.store.job_view import JobView
+from gateway.store.job_view import job_message
 from gateway.store.jobs import Jobs
 from gateway.store.requests import fingerprint
+from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.v1 import memory_ingest_pb2
 from services.domain.instants import Instant
 from services.domain.scope import Scope
@@ -29,7 +30,6 @@ class AssertTriples:
     def __init__(
         self,
         jobs: Jobs,
-        view: JobView,
         prices: Prices,
         pipeline: Pipeline,
         asserting: Asserting,
@@ -37,7 +37,6 @@ class AssertTriples:
         now: Callable[[], Instant],
     ) -> None:
         self._jobs = jobs
-        self._view = view
         self._prices = prices
         self._pipeline = pipeline
         self._asserting = asserting
@@ -53,15 +52,16 @@ class AssertTriples:
         RequestIdReused, and what recording raises.
         """
         assertions_in(request, self._now())  # refuses bad times before anything is accepted
-        accepted = await self._jobs.accept(await self._order(scope, request), max_jobs)
-        job = accepted.job
-        if not job.finished and request.HasField("wait") and not request.wait:
+        wait = request.wait or not request.HasField("wait")
+        accepted = await self._jobs.accept(await self._order(scope, request), max_jobs, taken=wait)
+        job, recorded = accepted.job, None
+        if not job.finished and not wait:
             await self._pipeline.submit(job)
         elif not job.finished:
             # The caller may leave; what was accepted is done all the same.
-            await self._jobs.taken(job.id)
-            job = await asyncio.shield(self._background.start(self._pipeline.run_now(job)))
-        response = await self._answer(job, request)
+            work = self._background.start(self._pipeline.run_now(job, request))
+            job, recorded = await asyncio.shield(work)
+        response = await self._answer(job, request, recorded)
         response.replayed = not accepted.fresh
         return response
 
@@ -82,30 +82,32 @@ class AssertTriples:
         )
 
     async def _answer(
-        self, job: Job, request: memory_ingest_pb2.AssertTriplesRequest
+        self,
+        job: Job,
+        request: memory_ingest_pb2.AssertTriplesRequest,
+        recorded: resolver_pb2.AssertResponse | None,
     ) -> memory_ingest_pb2.AssertTriplesResponse:
-        response = memory_ingest_pb2.AssertTriplesResponse(
-            job=await self._view.read(job.scope.tenant, job.id)
-        )
+        response = memory_ingest_pb2.AssertTriplesResponse(job=job_message(job, (), None))
         if not job.finished:
             return response
         if job.state is not JobState.SUCCEEDED:
             assert job.error is not None, "a job that failed says why"
-            raise error_of_status(job.error)
-        recorded = await self._asserting.record(job, request)
+            # The request_id belongs to the job that failed: repeating this call can't succeed.
+            raise error_of_status(job.error).final()
+        recorded = recorded or await self._asserting.recorded(job)
+        assertions = assertions_in(request, job.created_at)
         records = [
             memory_ingest_pb2.AssertedRecord(statement_id=statement, episode_id=episode)
-            for statement, episode in zip(recorded.done.statement_ids, recorded.episode_ids, strict=True)
+            for statement, episode in zip(recorded.statement_ids, recorded.episode_ids, strict=True)
         ]
         claims, ends = len(request.claims), len(request.ends)
-        response.revision = recorded.done.revision
+        response.revision = recorded.revision
         response.claims.extend(records[:claims])
         response.ends.extend(records[claims : claims + ends])
         response.denials.extend(records[claims + ends :])
+        times = dict(zip(recorded.episode_ids, (one.attested_at for one in assertions), strict=True))
         response.episodes.extend(
-            memory_ingest_pb2.AssertedEpisode(
-                episode_id=episode.id, reference_time=timestamp(episode.reference_time)
-            )
-            for episode in recorded.episodes
+            memory_ingest_pb2.AssertedEpisode(episode_id=episode, reference_time=timestamp(time))
+            for episode, time in sorted(times.items(), key=lambda one: one[1])
         )
         return response

@@ -1,5 +1,8 @@
 """DeleteEpisode: its evidence is revoked, its text goes, and what it had struck out holds again."""
 
+import asyncio
+
+from gateway.ingest.background import Background
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.requests import RequestName, Requests, fingerprint
@@ -13,56 +16,48 @@ METHOD = "MemoryService.DeleteEpisode"
 class DeleteEpisode:
     """Deletes one episode. Idempotent by request_id, and by itself."""
 
-    def __init__(self, services: Services, graphs: Graphs, requests: Requests) -> None:
+    def __init__(
+        self,
+        services: Services,
+        graphs: Graphs,
+        requests: Requests,
+        background: Background,
+        seconds: float,
+    ) -> None:
+        """`seconds` is how long each call to a service may take."""
         self._services = services
         self._graphs = graphs
         self._requests = requests
+        self._background = background
+        self._seconds = seconds
 
     async def __call__(
-        self,
-        scope: Scope,
-        request: memory_episodes_pb2.DeleteEpisodeRequest,
-        actor: str,
-        timeout_seconds: float,
+        self, scope: Scope, request: memory_episodes_pb2.DeleteEpisodeRequest, actor: str
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
         """What went and what holds again. Raises GraphNotFound, EpisodeNotFound, RequestIdReused."""
         await self._graphs.check(scope)
         name = RequestName(scope.tenant, METHOD, request.request_id, fingerprint(request))
 
         async def work() -> bytes:
-            return (await self._delete(scope, request, actor, timeout_seconds)).SerializeToString()
+            return (await self._delete(scope, request, actor)).SerializeToString()
 
-        answer, _ = await self._requests.once(name, work)
+        # The caller may leave; a deletion that was begun is carried out all the same.
+        answer, _ = await asyncio.shield(self._background.start(self._requests.once(name, work)))
         return memory_episodes_pb2.DeleteEpisodeResponse.FromString(answer)
 
     async def _delete(
-        self,
-        scope: Scope,
-        request: memory_episodes_pb2.DeleteEpisodeRequest,
-        actor: str,
-        timeout_seconds: float,
+        self, scope: Scope, request: memory_episodes_pb2.DeleteEpisodeRequest, actor: str
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
-        services, episode = self._services, request.episode_id
-        read = await services.call(
-            scope,
-            services.recall.ReadEpisode,
-            recall_pb2.ReadEpisodeRequest(episode_id=episode),
-            timeout_seconds,
+        services, episode, seconds = self._services, request.episode_id, self._seconds
+        asked = recall_pb2.ReadEpisodeRequest(episode_id=episode)
+        read = await services.call(scope, services.recall.ReadEpisode, asked, seconds)
+        # The text first: whatever is about to be published of it then fails for want of it, or is revoked.
+        text = preprocessor_pb2.DeleteEpisodeTextRequest(episode_id=episode)
+        gone = await services.call(scope, services.preprocessor.DeleteEpisodeText, text, seconds)
+        evidence = resolver_pb2.RevokeRequest(
+            commit_id=request.request_id, episode_id=episode, actor=actor, why="deleted"
         )
-        revoked = await services.call(
-            scope,
-            services.resolver.Revoke,
-            resolver_pb2.RevokeRequest(
-                commit_id=request.request_id, episode_id=episode, actor=actor, why="deleted"
-            ),
-            timeout_seconds,
-        )
-        gone = await services.call(
-            scope,
-            services.preprocessor.DeleteEpisodeText,
-            preprocessor_pb2.DeleteEpisodeTextRequest(episode_id=episode),
-            timeout_seconds,
-        )
+        revoked = await services.call(scope, services.resolver.Revoke, evidence, seconds)
         return memory_episodes_pb2.DeleteEpisodeResponse(
             revision=revoked.revision,
             counts=memory_episodes_pb2.DeletionCounts(
@@ -72,9 +67,9 @@ class DeleteEpisode:
                 denials_revoked=revoked.denials,
                 passages_removed=len(read.episode.passages),
                 voice_aspects_removed=revoked.voice,
-                statements_expired=len(revoked.outcome.statements_ended),
+                statements_expired=len(revoked.outcome.statements_expired),
                 statements_restored=len(revoked.outcome.statements_restored),
             ),
             restored_statement_ids=revoked.outcome.statements_restored,
-            expired_statement_ids=revoked.outcome.statements_ended,
+            expired_statement_ids=revoked.outcome.statements_expired,
         )

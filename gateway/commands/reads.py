@@ -1,8 +1,9 @@
 """Reads of memory: episodes, statements, timelines, subgraphs. Each asks first that the graph is there."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from gateway.convert.assertions import literal_in
+from gateway.convert.assertions import normal_literal
 from gateway.convert.episodes import episode_out, passage_out
 from gateway.convert.names import aspect_in, entity_type_in
 from gateway.convert.recall import subgraph_out
@@ -22,12 +23,15 @@ from gateway.store.graphs import Graphs
 from palimpsest.internal.v1 import recall_pb2 as internal
 from palimpsest.internal.v1 import values_pb2
 from palimpsest.v1 import (
+    common_pb2,
     entity_pb2,
     memory_episodes_pb2,
     memory_statements_pb2,
     recall_subgraph_pb2,
 )
+from services.domain.errors import EpisodeNotFound
 from services.domain.graph import EntityType
+from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 
@@ -37,6 +41,32 @@ DEFAULT_DEPTH = 1
 DEFAULT_NODES = 200
 DEFAULT_EDGES = 500
 DEFAULT_EDGES_PER_LEVEL = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page of a list begins. Later pages read the graph, and the clock, as the first one did."""
+
+    after: str = ""
+    revision: Revision | None = None
+    now: Instant | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.revision}.{self.now}.{self.after}"
+
+    @classmethod
+    def of(cls, text: str) -> "Place":
+        """The place that `text` tells; "" is the beginning."""
+        if not text:
+            return cls()
+        revision, now, after = text.split(".", 2)
+        return cls(after, Revision(int(revision)), Instant(int(now)))
+
+    def known_at(self, asked: common_pb2.KnownAt, timeout_seconds: float) -> values_pb2.KnownAt:
+        """Which knowledge the page reads: that of the first page, or what is asked."""
+        first = asked if self.revision is None else common_pb2.KnownAt(revision=self.revision)
+        return known_at_in(first, timeout_seconds)
 
 
 class Reads:
@@ -50,10 +80,12 @@ class Reads:
     async def episode(
         self, scope: Scope, request: memory_episodes_pb2.GetEpisodeRequest, timeout_seconds: float
     ) -> memory_episodes_pb2.GetEpisodeResponse:
-        """Without the stage, which jobs know. Raises EpisodeNotFound."""
+        """Without the stage, which jobs know. Raises EpisodeNotFound, also once it is deleted."""
         await self._graphs.check(scope)
         asked = internal.ReadEpisodeRequest(episode_id=request.episode_id)
         read = await self._services.call(scope, self._services.recall.ReadEpisode, asked, timeout_seconds)
+        if read.episode.HasField("deleted_at"):
+            raise EpisodeNotFound(request.episode_id)
         return memory_episodes_pb2.GetEpisodeResponse(
             episode=episode_out(read.episode, scope.graph),
             text=read.episode.text,
@@ -67,7 +99,7 @@ class Reads:
         await self._graphs.check(scope)
         asked = internal.ReadStatementRequest(
             statement_id=request.statement_id,
-            known_at=known_at_in(request.known_at),
+            known_at=known_at_in(request.known_at, timeout_seconds),
             min_revision=request.min_revision,
             include_past_beliefs=request.include_past_beliefs,
         )
@@ -87,11 +119,12 @@ class Reads:
         self,
         scope: Scope,
         request: memory_statements_pb2.ListStatementsRequest,
-        after: str,
+        place: Place,
         timeout_seconds: float,
-    ) -> tuple[memory_statements_pb2.ListStatementsResponse, str]:
-        """A page, and where it stopped ("" when there is no more). Raises RevisionNotReady."""
+    ) -> tuple[memory_statements_pb2.ListStatementsResponse, Place | None]:
+        """A page, and where the next begins (None when there is no more). Raises RevisionNotReady."""
         await self._graphs.check(scope)
+        now = self._now() if place.now is None else place.now
         asked = internal.ListStatementsRequest(
             subject=_named(request.subject),
             subject_type=_typed(request.subject),
@@ -99,17 +132,17 @@ class Reads:
             aspects=[aspect_in(aspect) for aspect in request.aspects if aspect],
             episode_ids=[request.episode_id] if request.episode_id else (),
             session_id=request.session_id,
-            known_at=known_at_in(request.known_at),
+            known_at=place.known_at(request.known_at, timeout_seconds),
             include_ended=request.include_ended,
             invalidated_by=request.invalidated_by,
             contested=request.contested if request.HasField("contested") else None,
             page_size=min(request.page_size or DEFAULT_PAGE, MAX_PAGE),
-            after=after,
-            now=self._now(),
+            after=place.after,
+            now=now,
             min_revision=request.min_revision,
         )
         if request.object.HasField("literal"):
-            asked.object = literal_in(request.object.literal).text
+            asked.object = normal_literal(request.object.literal).text
         else:
             asked.object = _named(request.object.entity)
             asked.object_type = _typed(request.object.entity)
@@ -122,32 +155,40 @@ class Reads:
             statements=[statement_out(statement, scope.graph) for statement in listed.statements],
             revision=listed.revision,
         )
-        return page, listed.after
+        return page, Place(listed.after, Revision(listed.revision), now) if listed.after else None
 
     async def timeline(
-        self, scope: Scope, request: memory_statements_pb2.GetTimelineRequest, timeout_seconds: float
-    ) -> memory_statements_pb2.GetTimelineResponse:
-        """Whole, earliest first; paging is the caller's. Raises EntityNotFound, RevisionNotReady."""
+        self,
+        scope: Scope,
+        request: memory_statements_pb2.GetTimelineRequest,
+        place: Place,
+        size: int,
+        timeout_seconds: float,
+    ) -> tuple[memory_statements_pb2.GetTimelineResponse, Place | None]:
+        """A page, earliest first, and where the next begins. Raises EntityNotFound, RevisionNotReady."""
         await self._graphs.check(scope)
-        now = self._now()
+        now = self._now() if place.now is None else place.now
         asked = internal.ReadTimelineRequest(
             subject=_named(request.subject),
             subject_type=_typed(request.subject),
             predicate=request.predicate.predicate_id or request.predicate.name,
-            known_at=known_at_in(request.known_at),
+            known_at=place.known_at(request.known_at, timeout_seconds),
             min_revision=request.min_revision,
             include_past_beliefs=request.include_past_beliefs,
             now=now,
         )
         read = await self._services.call(scope, self._services.recall.ReadTimeline, asked, timeout_seconds)
         entries = [_entry(entry.statement, now) for entry in read.entries]
-        return memory_statements_pb2.GetTimelineResponse(
-            entries=entries,
+        first = int(place.after or 0)
+        last = first + size
+        page = memory_statements_pb2.GetTimelineResponse(
+            entries=entries[first:last],
             subject=entity_out(read.subject),
             predicate=predicate_out(read.predicate),
             contested=any(entry.contested for entry in entries),
             revision=read.revision,
         )
+        return page, Place(str(last), Revision(read.revision), now) if last < len(entries) else None
 
     async def subgraph(
         self, scope: Scope, request: recall_subgraph_pb2.GetSubgraphRequest, timeout_seconds: float
@@ -158,7 +199,7 @@ class Reads:
             seeds=[_named(seed) for seed in request.seeds],
             max_hops=request.depth if request.HasField("depth") else DEFAULT_DEPTH,
             per_level=request.max_edges_per_level or DEFAULT_EDGES_PER_LEVEL,
-            known_at=known_at_in(request.known_at),
+            known_at=known_at_in(request.known_at, timeout_seconds),
             now=self._now(),
             include_ended=request.include_ended,
             min_revision=request.min_revision,

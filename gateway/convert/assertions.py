@@ -9,8 +9,10 @@ from gateway.convert.names import aspect_in, entity_type_in
 from gateway.convert.times import instant_of, precision_in
 from palimpsest.internal.v1 import resolver_pb2, values_pb2
 from palimpsest.v1 import entity_pb2, memory_ingest_pb2
-from services.domain.graph import LiteralKind
+from services.domain.errors import ValidationFailed, Violation
+from services.domain.graph import Literal, LiteralKind
 from services.domain.instants import Instant, moment
+from services.domain.names import literal as normalised
 
 Input = memory_ingest_pb2.ClaimInput | memory_ingest_pb2.EndInput | memory_ingest_pb2.DenialInput
 
@@ -54,6 +56,15 @@ def literal_in(literal: entity_pb2.Literal) -> values_pb2.Literal:
             return values_pb2.Literal(kind=LiteralKind.TIME, text=time.isoformat())
         case _:
             return values_pb2.Literal(kind=LiteralKind.STRING, text=literal.string_value)
+
+
+def normal_literal(literal: entity_pb2.Literal) -> Literal:
+    """A literal as statements hold it. Raises ValidationFailed for one that no statement can hold."""
+    given = literal_in(literal)
+    try:
+        return normalised(LiteralKind(given.kind), given.text)
+    except ValueError as error:
+        raise ValidationFailed(Violation("object.literal", str(error), "literal.value")) from error
 
 
 def _claim(claim: memory_ingest_pb2.ClaimInput, default: Instant) -> Asserted:

@@ -41,7 +41,7 @@ _COMPONENTS = {
 
 
 def question_in(
-    request: recall_pb2.RecallRequest, now: Instant, settings: GraphSettings
+    request: recall_pb2.RecallRequest, now: Instant, settings: GraphSettings, timeout_seconds: float
 ) -> internal.RecallRequest:
     """One question to a graph of these settings: its time zone counts where the caller names none."""
     include = set(request.include) or DEFAULT_INCLUDE
@@ -50,7 +50,7 @@ def question_in(
         now=instant_of(request.now) if request.HasField("now") else now,
         time_zone=request.time_zone or settings.time_zone or "UTC",
         user_name=settings.user_name,
-        known_at=known_at_in(request.known_at),
+        known_at=known_at_in(request.known_at, timeout_seconds),
         graph_aspects=[aspect_in(aspect) for aspect in request.graph_aspects],
         voice_aspects=[voice_kind_in(kind) for kind in request.voice_aspects],
         labels=request.labels,

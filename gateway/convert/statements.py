@@ -36,7 +36,9 @@ def entity_out(entity: internal.Entity) -> entity_pb2.Entity:
 
 
 def predicate_out(predicate: internal.Entity) -> entity_pb2.Predicate:
-    """With what the vocabulary that ships says of it."""
+    """With what the vocabulary that ships says of it; of one whose episodes are deleted only the id."""
+    if not predicate.name:
+        return entity_pb2.Predicate(predicate_id=predicate.id)
     vocabulary = default_vocabulary()
     return entity_pb2.Predicate(
         predicate_id=predicate.id,

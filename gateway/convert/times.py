@@ -8,6 +8,9 @@ from services.domain.errors import ValidationFailed, Violation
 from services.domain.instants import Instant
 
 _NANOS = 1_000
+_ANSWER_SECONDS = 0.25
+"""What a read may take once its revision is there."""
+_LEAST_WAIT_SECONDS = 0.01
 
 
 def timestamp(at: int | None) -> Timestamp | None:
@@ -34,15 +37,18 @@ def precision_in(precision: public.Precision.ValueType) -> internal.Precision.Va
     return internal.Precision.ValueType(max(0, int(precision) - 1))
 
 
-def known_at_in(message: public.KnownAt) -> internal.KnownAt:
-    """Which knowledge is asked for; an unset message asks for the latest."""
+def known_at_in(message: public.KnownAt, timeout_seconds: float) -> internal.KnownAt:
+    """Which knowledge is asked for; an unset message asks for the latest.
+
+    A revision that is to come is waited for while there is time to answer with it.
+    """
+    known = internal.KnownAt(wait_seconds=max(_LEAST_WAIT_SECONDS, timeout_seconds - _ANSWER_SECONDS))
     match message.WhichOneof("at"):
         case "revision":
-            return internal.KnownAt(revision=message.revision)
+            known.revision = message.revision
         case "time":
-            return internal.KnownAt(clock=instant_of(message.time))
-        case _:
-            return internal.KnownAt()
+            known.clock = instant_of(message.time)
+    return known
 
 
 def stamp(revision: int, at: int) -> public.RevisionStamp:

@@ -22,6 +22,7 @@ class Prices:
         self._database = database
         self._clock = clock
         self._default = default
+        self._known: dict[str, PriceTable] = {}
 
     async def current(self) -> PriceTable:
         """The table that new holds use: the one published last, else what ships."""
@@ -33,12 +34,14 @@ class Prices:
         return self._default if row is None else _table(row.version, row.prices)
 
     async def of(self, version: str) -> PriceTable:
-        """The table that a hold pinned. Raises LookupError for a version that was never published."""
-        async with self._database.read() as connection:
-            found = await self._find(connection, version)
-        if found is None:
-            raise LookupError(f"no price table {version}")
-        return found
+        """The table that a hold pinned, which never changes. Raises LookupError for an unknown version."""
+        if version not in self._known:
+            async with self._database.read() as connection:
+                found = await self._find(connection, version)
+            if found is None:
+                raise LookupError(f"no price table {version}")
+            self._known[version] = found
+        return self._known[version]
 
     async def publish(self, table: PriceTable) -> PriceTable:
         """Makes a table the current one. Idempotent; raises Conflict when the version has other prices."""

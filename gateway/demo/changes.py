@@ -31,6 +31,7 @@ async def _migration(stage: Stage) -> None:
     now = await ask(stage, question)
     stage.tell(f"\nAsked now: [bold]{question}[/]")
     stage.show(answer_of(now))
+    stage.expect("the answer says that no language model is behind it", now.engine == "offline")
     stage.expect(
         "PostgreSQL 16 comes first, MySQL 8.0 as what it replaced", held(now)[:1] == ["PostgreSQL 16"]
     )

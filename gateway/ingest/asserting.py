@@ -1,32 +1,26 @@
 """Asserting: triples given directly become evidence and records, without a model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gateway.convert.assertions import assertions_in
 from gateway.services import Services
 from gateway.store.job_values import Job
-from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2, values_pb2
+from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2
 from palimpsest.v1.memory_ingest_pb2 import AssertTriplesRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Asserted:
-    """What was recorded; `episode_ids` has the episode of each triple, in order."""
-
-    done: resolver_pb2.AssertResponse
-    episode_ids: Sequence[str]
-    episodes: Sequence[values_pb2.Episode]
-
-
 class Asserting:
-    """Idempotent by job: called again, it answers the same and changes nothing. Raises ServiceError."""
+    """Idempotent by job. Raises ServiceError."""
 
     def __init__(self, services: Services, seconds: float) -> None:
         self._services = services
         self._seconds = seconds
 
-    async def record(self, job: Job, asked: AssertTriplesRequest) -> Asserted:
+    async def recorded(self, job: Job) -> resolver_pb2.AssertResponse:
+        """What a job has recorded, whatever became of it since."""
+        return await self._assert(job, [])
+
+    async def record(self, job: Job, asked: AssertTriplesRequest) -> resolver_pb2.AssertResponse:
         """One episode for each reference time, one passage for each triple, one revision for all."""
         assertions = assertions_in(asked, job.created_at)
         times = sorted({one.attested_at for one in assertions})
@@ -52,10 +46,14 @@ class Asserting:
         for one in assertions:
             passage = next(passages[one.attested_at])
             one.message.passage_id, one.message.episode_id = passage.id, passage.episode_id
-        done = await self._services.call(
+        return await self._assert(job, [one.message for one in assertions])
+
+    async def _assert(
+        self, job: Job, assertions: Sequence[resolver_pb2.Assertion]
+    ) -> resolver_pb2.AssertResponse:
+        return await self._services.call(
             job.scope,
             self._services.resolver.Assert,
-            resolver_pb2.AssertRequest(commit_id=job.id, assertions=[one.message for one in assertions]),
+            resolver_pb2.AssertRequest(commit_id=job.id, assertions=assertions),
             self._seconds,
         )
-        return Asserted(done, [one.message.episode_id for one in assertions], list(recorded.episodes))

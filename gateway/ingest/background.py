@@ -19,6 +19,14 @@ class Background:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def close(self) -> None:
-        """Waits for what is under way; its errors were its callers' to see."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+    async def close(self, grace_seconds: float = 10) -> None:
+        """Waits for what is under way, then cuts it short; its errors were its callers' to see.
+
+        What is cut is work of jobs, which the next start goes on with, or of calls that can be repeated.
+        """
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace_seconds)
+        left = list(self._tasks)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)

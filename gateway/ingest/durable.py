@@ -32,7 +32,7 @@ class DurableSettings:
     concurrency: int = 16
     """Workflows that this process runs at once; the others wait in the database."""
     polling_seconds: float = 0.1
-    drain_seconds: int = 10
+    drain_seconds: float = 10
     """How long `close` waits for running workflows; what remains is resumed at the next start."""
 
 
@@ -58,15 +58,28 @@ class DurableEngine:
         self._settings = settings
         self._registered: dict[str, Callable[[str], Coroutine[Any, Any, None]]] = {}
         self._launched = False
+        self._closing = False
+        self._running: set[asyncio.Task[None]] = set()
         DBOS.destroy(destroy_registry=True)
         DBOS(config=self._config())
 
     def register(self, name: str, workflow: Workflow) -> None:
-        """Names a workflow. `name` must stay the same over releases; call before `launch`."""
+        """Names a workflow. `name` must stay the same over releases; call before `launch`.
+
+        A workflow that raises is over and never run again: it must bring itself to an end.
+        """
         assert not self._launched, "workflows are registered before the engine is launched"
 
         async def run(argument: str) -> None:
-            await workflow(Run(), argument)
+            task = asyncio.current_task()
+            assert task is not None, "the library runs a workflow as a task of its own"
+            if self._closing:
+                raise asyncio.CancelledError
+            self._running.add(task)
+            try:
+                await workflow(Run(), argument)
+            finally:
+                self._running.discard(task)
 
         self._registered[name] = DBOS.workflow(name=name)(run)
 
@@ -86,11 +99,20 @@ class DurableEngine:
             await DBOS.enqueue_workflow_async(QUEUE, self._registered[name], argument)
 
     async def close(self) -> None:
-        """Waits for running workflows, then stops. What is unfinished stays in the database."""
+        """Waits for running workflows, then cuts them short. What is unfinished stays in the database.
+
+        Cut by cancellation, which nothing records: a step that failed because its stores were closed under it
+        would be remembered as failed.
+        """
         if self._launched:
-            await asyncio.to_thread(
-                DBOS.destroy, workflow_completion_timeout_sec=self._settings.drain_seconds
-            )
+            self._closing = True
+            if self._running:
+                await asyncio.wait(self._running, timeout=self._settings.drain_seconds)
+            cut = list(self._running)
+            for task in cut:
+                task.cancel()
+            await asyncio.gather(*cut, return_exceptions=True)
+            await asyncio.to_thread(DBOS.destroy)
             # The library made its own pool the loop's, and has just shut it down.
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
             self._launched = False

@@ -1,7 +1,7 @@
 """Endings: what a job came to, what it is charged, and its artifacts' removal."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from google.rpc.status_pb2 import Status
 
@@ -14,6 +14,7 @@ from gateway.ingest.patience import status_in
 from gateway.store.job_values import Job, JobKind, JobState, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
+from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.v1 import job_pb2
 from services.domain.ids import JobId, Revision
 from services.runtime.status import status_of
@@ -22,11 +23,17 @@ MAX_IDS = 1000
 """Ids of one kind that a result lists; counts are always whole."""
 
 
+UNSUPPORTED = -1
+"""The number under which the outcome of a document's removed passages is kept."""
+OUTCOME = "outcome"
+"""Artifact: what a chunk changed, by id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """What the steps of a job answered. `error` ends the whole job; failed chunks are in `failed`."""
 
-    resolved: Sequence[JSON] = ()
+    revision: Revision = Revision(0)
     earned_tokens: Sequence[int] = ()
     nothing_tokens: Sequence[int] = ()
     episodes: Sequence[str] = ()
@@ -37,39 +44,46 @@ class Ended:
     document: str = ""
     version: int = 0
     error: Status | None = None
-    first_failure: Status | None = field(default=None)
+    first_failure: Status | None = None
+    unsupported_failed: bool = False
+    """The text is understood, but what it no longer says was not ended."""
+    outcomes: Sequence[resolver_pb2.Outcome] | None = None
+    """What was changed, in order; None: as the steps kept it."""
 
     @classmethod
     def of_ingest(
-        cls, prepared: JSON, chunks: Sequence[JSON], understood: Sequence[JSON], resolved: Sequence[JSON]
+        cls,
+        prepared: JSON,
+        understood: Mapping[int, JSON],
+        resolved: Mapping[int, JSON],
+        unsupported: JSON | None = None,
     ) -> "Ended":
-        """Reads an ingest's step results. A chunk earns when it was resolved."""
+        """Reads an ingest's step results, by chunk. A chunk earns when it was resolved."""
         error = status_in(prepared)
         if error is not None:
             return cls(error=error)
-        open_chunks = [chunk for chunk in chunks if not chunk["nothing"]]
-        nothing = [c for c, u in zip(open_chunks, understood, strict=True) if u.get("nothing")]
-        kept = [
-            c
-            for c, u in zip(open_chunks, understood, strict=True)
-            if status_in(u) is None and not u["nothing"]
-        ]
-        earned = [c for c, r in zip(kept, resolved, strict=False) if status_in(r) is None]
-        failures = [s for s in map(status_in, [*understood, *resolved]) if s is not None]
-        reasons = [str(u["nothing"]) for u in understood if u.get("nothing")]
-        reasons += [str(c["nothing"]) for c in chunks if c["nothing"]]
+        chunks: Sequence[JSON] = prepared["chunks"]
+        nothing = [index for index, result in understood.items() if result.get("nothing")]
+        earned = [index for index, result in resolved.items() if status_in(result) is None]
+        answers = [*understood.values(), *resolved.values()]
+        failures = [status for status in map(status_in, answers) if status is not None]
+        undone = None if unsupported is None else status_in(unsupported)
+        reasons = [str(understood[index]["nothing"]) for index in nothing]
+        reasons += [str(chunk["nothing"]) for chunk in chunks if chunk["nothing"]]
+        published = [result for result in [*resolved.values(), unsupported or {}] if "revision" in result]
         return cls(
-            resolved=[result for result in resolved if status_in(result) is None],
-            earned_tokens=[int(chunk["tokens"]) for chunk in earned],
-            nothing_tokens=[int(chunk["tokens"]) for chunk in nothing],
+            revision=Revision(max((int(result["revision"]) for result in published), default=0)),
+            earned_tokens=[int(chunks[index]["tokens"]) for index in earned],
+            nothing_tokens=[int(chunks[index]["tokens"]) for index in nothing],
             episodes=[str(chunk["episode"]) for chunk in chunks],
-            nothing=len(nothing) + len(chunks) - len(open_chunks),
+            nothing=len(nothing) + sum(bool(chunk["nothing"]) for chunk in chunks),
             failed=len(failures),
             reason=str(prepared["nothing"]) or (reasons[0] if reasons and not earned else ""),
             saved=int(prepared["saved"]),
             document=str(prepared["document"]),
             version=int(prepared["version"]),
-            first_failure=failures[0] if failures else None,
+            first_failure=failures[0] if failures else undone,
+            unsupported_failed=undone is not None,
         )
 
 
@@ -97,21 +111,30 @@ class Endings:
         outcome = Outcome(
             state=state,
             charge=MicroCredits(charge),
-            result=_result(ended),
+            result=_result(ended, await self._outcomes(job_id, ended)),
             courtesy=Courtesy(MicroCredits(courtesy), self._daily_courtesy, prices.ingest_minimum),
             error=_error(ended, state),
-            revision=Revision(max([job.revision, *(int(r["revision"]) for r in _good(ended))])),
+            revision=ended.revision,
             reason=ended.reason,
         )
         final = await self._jobs.finish(job_id, outcome)
-        await self._progress.drop_artifacts(job_id)
+        if ended.outcomes is None:
+            await self._progress.drop_artifacts(job_id)
         return final
+
+    async def _outcomes(self, job: JobId, ended: Ended) -> Sequence[resolver_pb2.Outcome]:
+        if ended.outcomes is not None:
+            return ended.outcomes
+        kept = await self._progress.artifacts(job, OUTCOME)
+        # What a document no longer says comes last, as it was done.
+        order = sorted(kept, key=lambda chunk: (chunk == UNSUPPORTED, chunk))
+        return [resolver_pb2.Outcome.FromString(kept[chunk]) for chunk in order]
 
 
 def _state(ended: Ended) -> JobState:
     if ended.error is not None:
         return JobState.FAILED
-    if not ended.failed:
+    if not ended.failed and not ended.unsupported_failed:
         return JobState.SUCCEEDED
     return JobState.PARTIAL if ended.earned_tokens or ended.nothing else JobState.FAILED
 
@@ -119,26 +142,14 @@ def _state(ended: Ended) -> JobState:
 def _error(ended: Ended, state: JobState) -> Status | None:
     if ended.error is not None:
         return ended.error
-    if not ended.failed:
-        return None
-    total = len(ended.episodes)
-    if state is JobState.FAILED and total == 1:
+    if not ended.failed or (state is JobState.FAILED and len(ended.episodes) == 1):
         return ended.first_failure
-    return status_of(ChunksFailed(ended.failed, total))
+    return status_of(ChunksFailed(ended.failed, len(ended.episodes)))
 
 
-def _good(ended: Ended) -> Sequence[JSON]:
-    return [result for result in ended.resolved if status_in(result) is None]
-
-
-def _result(ended: Ended) -> job_pb2.JobResult:
-    outcomes = [result["outcome"] for result in _good(ended)]
-
+def _result(ended: Ended, outcomes: Sequence[resolver_pb2.Outcome]) -> job_pb2.JobResult:
     def ids(name: str) -> list[str]:
-        return list(dict.fromkeys(one for outcome in outcomes for one in outcome[name]))
-
-    def total(name: str) -> int:
-        return sum(int(outcome[name]) for outcome in outcomes)
+        return list(dict.fromkeys(one for outcome in outcomes for one in getattr(outcome, name)))
 
     lists = {
         name: ids(name)
@@ -158,9 +169,9 @@ def _result(ended: Ended) -> job_pb2.JobResult:
             statements_added=len(lists["statements_added"]),
             statements_ended=len(lists["statements_ended"]),
             statements_restored=len(lists["statements_restored"]),
-            claims_added=total("claims"),
-            ends_added=total("ends"),
-            denials_added=total("denials"),
+            claims_added=sum(outcome.claims for outcome in outcomes),
+            ends_added=sum(outcome.ends for outcome in outcomes),
+            denials_added=sum(outcome.denials for outcome in outcomes),
             voice_aspects_added=len(lists["voice_added"]),
             voice_aspects_ended=len(lists["voice_ended"]),
             tokens_saved=ended.saved,

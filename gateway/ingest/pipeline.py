@@ -5,6 +5,9 @@ others are kept.
 """
 
 import asyncio
+from collections.abc import Awaitable, Sequence
+
+import structlog
 
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
@@ -12,7 +15,13 @@ from gateway.ingest.patience import status_in
 from gateway.ingest.steps import Steps
 from gateway.store.job_values import Job, JobKind
 from gateway.store.jobs import Jobs
-from services.domain.ids import JobId
+from palimpsest.internal.v1 import resolver_pb2
+from palimpsest.v1.memory_ingest_pb2 import AssertTriplesRequest
+from services.domain.errors import InternalFailure
+from services.domain.ids import JobId, Revision
+from services.runtime.status import status_of
+
+log = structlog.get_logger(__name__)
 
 INGEST = "ingest"
 ASSERT = "assert"
@@ -31,6 +40,7 @@ class Pipeline:
         self._jobs = jobs
         self._steps = steps
         self._endings = endings
+        self._patience = steps.settings.patience
         self._chunks = asyncio.Semaphore(chunk_concurrency)
         engine.register(INGEST, self._ingest)
         engine.register(ASSERT, self._assert)
@@ -40,41 +50,58 @@ class Pipeline:
         await self._engine.start(WORKFLOWS[job.kind], job.id, job.id)
         await self._jobs.taken(job.id)
 
-    async def run_now(self, job: Job) -> Job:
-        """Does an assertion at once and ends it. If that is cut short, `submit` completes it."""
+    async def run_now(
+        self, job: Job, asked: AssertTriplesRequest
+    ) -> tuple[Job, resolver_pb2.AssertResponse | None]:
+        """Does an assertion at once and ends it; with what it recorded, None when that failed.
+
+        If that is cut short, the next start, or the same call, completes it.
+        """
         assert job.kind is JobKind.ASSERT, "only what needs no model is done at once"
-        result = await self._steps.assert_triples(job.id)
-        return await self._endings.end(job.id, Ended(resolved=(result,), error=status_in(result)))
+        result, recorded = await self._steps.assert_now(job, asked)
+        ended = _of_assertion(result, [] if recorded is None else [recorded.outcome])
+        return await self._patience.insist(lambda: self._endings.end(job.id, ended)), recorded
 
     async def _ingest(self, run: Run, argument: str) -> None:
         job = JobId(argument)
-        prepared = await run.step("preprocess/1", lambda: self._steps.preprocess(job))
-        chunks: list[JSON] = list(prepared.get("chunks", ()))
-        open_chunks = [index for index, chunk in enumerate(chunks) if not chunk["nothing"]]
-        understood = await asyncio.gather(
-            *(self._understand(run, job, index, chunks[index]) for index in open_chunks)
-        )
-        resolved: list[JSON] = []
-        for index, result in zip(open_chunks, understood, strict=True):
-            if status_in(result) is None and not result["nothing"]:
-                resolved.append(await self._resolve(run, job, index, chunks[index], result))
-        if prepared.get("removed"):
-            episode = str(chunks[0]["episode"]) if chunks else ""
-            unsupported = await run.step("unsupported/1", lambda: self._steps.end_unsupported(job, episode))
-            resolved.append(unsupported)
-        ended = Ended.of_ingest(prepared, chunks, understood, resolved)
-        await run.step("end/1", lambda: self._end(job, ended))
+        await self._end(run, job, await self._sure(job, self._understood(run, job)))
 
     async def _assert(self, run: Run, argument: str) -> None:
         job = JobId(argument)
-        result = await run.step("assert/1", lambda: self._steps.assert_triples(job))
-        ended = Ended(resolved=(result,), error=status_in(result))
-        await run.step("end/1", lambda: self._end(job, ended))
+        await self._end(run, job, await self._sure(job, self._asserted(run, job)))
 
-    async def _understand(self, run: Run, job: JobId, index: int, chunk: JSON) -> JSON:
+    async def _sure(self, job: JobId, work: Awaitable[Ended]) -> Ended:
+        """How a job ended; one that a bug broke has failed, since the engine runs no workflow that raised."""
+        try:
+            return await work
+        except Exception:
+            log.exception("job failed", job=job)
+            return Ended(error=status_of(InternalFailure()))
+
+    async def _understood(self, run: Run, job: JobId) -> Ended:
+        prepared = await run.step("preprocess/1", lambda: self._steps.preprocess(job))
+        chunks: list[JSON] = list(prepared.get("chunks", ()))
+        open_chunks = [index for index, chunk in enumerate(chunks) if not chunk["nothing"]]
+        answers = await asyncio.gather(
+            *(self._understand(run, job, index, prepared) for index in open_chunks)
+        )
+        understood = dict(zip(open_chunks, answers, strict=True))
+        resolved: dict[int, JSON] = {}
+        for index, result in understood.items():
+            if status_in(result) is None and not result["nothing"]:
+                resolved[index] = await self._resolve(run, job, index, chunks[index], result)
+        unsupported: JSON | None = None
+        if prepared.get("removed"):
+            unsupported = await run.step("unsupported/1", lambda: self._steps.end_unsupported(job, prepared))
+        return Ended.of_ingest(prepared, understood, resolved, unsupported)
+
+    async def _asserted(self, run: Run, job: JobId) -> Ended:
+        return _of_assertion(await run.step("assert/1", lambda: self._steps.assert_triples(job)))
+
+    async def _understand(self, run: Run, job: JobId, index: int, prepared: JSON) -> JSON:
         async def bounded() -> JSON:
             async with self._chunks:
-                return await self._steps.understand(job, index, chunk)
+                return await self._steps.understand(job, index, prepared)
 
         return await run.step(f"understand/1/{index}", bounded)
 
@@ -82,6 +109,15 @@ class Pipeline:
         dropped: dict[str, int] = dict(understood["dropped"])
         return await run.step(f"resolve/1/{index}", lambda: self._steps.resolve(job, index, chunk, dropped))
 
-    async def _end(self, job: JobId, ended: Ended) -> JSON:
-        final = await self._endings.end(job, ended)
-        return {"state": final.state}
+    async def _end(self, run: Run, job: JobId, ended: Ended) -> None:
+        async def end() -> JSON:
+            return {"state": (await self._endings.end(job, ended)).state}
+
+        # Nobody else ends a job: its credits would be held until they expire.
+        await run.step("end/1", lambda: self._patience.insist(end))
+
+
+def _of_assertion(result: JSON, outcomes: Sequence[resolver_pb2.Outcome] | None = None) -> Ended:
+    return Ended(
+        revision=Revision(int(result.get("revision", 0))), error=status_in(result), outcomes=outcomes
+    )

@@ -8,6 +8,7 @@ from gateway.convert.names import nothing_out
 from gateway.credits.prices import Prices
 from gateway.ingest.asserting import Asserting
 from gateway.ingest.durable import JSON
+from gateway.ingest.endings import OUTCOME, UNSUPPORTED
 from gateway.ingest.patience import Patience, status_in
 from gateway.ingest.understanding import Understanding
 from gateway.services import Services
@@ -23,8 +24,6 @@ from services.domain.ids import JobId, Revision
 
 REMOVED = "removed"
 """Artifact: ids of passages that a document's newest version lacks."""
-_WHOLE_JOB = -1
-"""The chunk number of artifacts that belong to no chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +51,27 @@ class Steps:
         self._jobs = jobs
         self._progress = progress
         self._prices = prices
-        self._settings = settings
+        self.settings = settings
         self._understanding = Understanding(
             services, graphs, progress, settings.store_seconds, settings.model_seconds
         )
         self.asserting = Asserting(services, settings.store_seconds)
 
     async def preprocess(self, job_id: JobId) -> JSON:
-        """Saves the text as episodes. Answers its chunks, or why nothing is new."""
-        job = await self._jobs.start(job_id)
+        """Saves the text as episodes. Answers its chunks, and what later steps need of the request."""
 
         async def work() -> JSON:
-            asked = await self._asked(job_id)
+            job = await self._jobs.start(job_id)
+            asked = AddEpisodeRequest.FromString(await self._jobs.payload(job_id))
             request = preprocessor_pb2.PreprocessRequest(
                 job_id=job_id, source=source_in(asked, job.created_at)
             )
             done = await self._services.call(
-                job.scope, self._services.preprocessor.Preprocess, request, self._settings.store_seconds
+                job.scope, self._services.preprocessor.Preprocess, request, self.settings.store_seconds
             )
-            removed = "\n".join(done.removed_passage_ids).encode()
-            await self._progress.save_artifact(job_id, _WHOLE_JOB, REMOVED, removed)
+            if done.removed_passage_ids:
+                removed = "\n".join(done.removed_passage_ids).encode()
+                await self._progress.save_artifact(job_id, UNSUPPORTED, REMOVED, removed)
             chunks = [
                 {"episode": chunk.episode_id, "tokens": chunk.tokens, "nothing": chunk.nothing}
                 for chunk in done.chunks
@@ -84,17 +84,20 @@ class Steps:
                 "version": done.version,
                 "document": asked.document_id,
                 "removed": len(done.removed_passage_ids),
+                "at": request.source.reference_time,
+                "time_zone": asked.time_zone,
             }
 
-        return await self._settings.patience.attempt(job_id, "preprocess", work)
+        return await self.settings.patience.attempt(job_id, "preprocess", work)
 
-    async def understand(self, job_id: JobId, index: int, chunk: JSON) -> JSON:
+    async def understand(self, job_id: JobId, index: int, prepared: JSON) -> JSON:
         """Draws facts from a chunk and stages them. Answers why there is nothing, or what was dropped."""
-        job = await self._jobs.find(job_id)
+        chunk: JSON = prepared["chunks"][index]
 
         async def work() -> JSON:
+            job = await self._jobs.find(job_id)
             episode = str(chunk["episode"])
-            facts = await self._understanding.of_chunk(job, await self._asked(job_id), index, episode)
+            facts = await self._understanding.of_chunk(job, str(prepared["time_zone"]), index, episode)
             await self._keep_receipts(job_id, f"understand/{index}", index, facts.receipts)
             dropped = _counted(facts.dropped)
             if facts.nothing:
@@ -107,77 +110,96 @@ class Steps:
                     episode_id=episode, world=facts.world, voice=facts.voice, setting=facts.setting
                 )
                 await self._services.call(
-                    job.scope, self._services.resolver.StoreFacts, request, self._settings.store_seconds
+                    job.scope, self._services.resolver.StoreFacts, request, self.settings.store_seconds
                 )
                 stage = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_UNDERSTOOD)
             stage.dropped.update(dropped)
             await self._mark(job_id, index, chunk, stage)
             return {"nothing": facts.nothing, "dropped": dropped}
 
-        result = await self._settings.patience.attempt(job_id, f"understand/{index}", work)
-        await self._mark_failure(job_id, index, chunk, result)
-        return result
+        result = await self.settings.patience.attempt(job_id, f"understand/{index}", work)
+        return await self._with_failure_marked(job_id, index, chunk, result)
 
     async def resolve(self, job_id: JobId, index: int, chunk: JSON, dropped: Mapping[str, int]) -> JSON:
-        """Publishes a staged chunk and records what it cost. Answers what changed."""
-        job = await self._jobs.find(job_id)
+        """Publishes a staged chunk and records what it cost. Answers the revision."""
 
         async def work() -> JSON:
+            job = await self._jobs.find(job_id)
             request = resolver_pb2.ResolveRequest(episode_id=str(chunk["episode"]))
             done = await self._services.call(
-                job.scope, self._services.resolver.Resolve, request, self._settings.model_seconds
+                job.scope, self._services.resolver.Resolve, request, self.settings.model_seconds
             )
             await self._keep_receipts(job_id, f"resolve/{index}", index, done.receipts)
             await self._spend(job, index, chunk)
-            await self._jobs.published(job_id, Revision(done.revision))
+            await self._keep_outcome(job_id, index, done.revision, done.outcome)
             stage = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_RESOLVED)
             for reason, count in [*dropped.items(), *_counted(done.dropped).items()]:
                 stage.dropped[reason] += count
             await self._mark(job_id, index, chunk, stage)
-            return {"revision": done.revision, "outcome": outcome_json(done.outcome)}
+            return {"revision": done.revision}
 
-        result = await self._settings.patience.attempt(job_id, f"resolve/{index}", work)
-        await self._mark_failure(job_id, index, chunk, result)
-        return result
+        result = await self.settings.patience.attempt(job_id, f"resolve/{index}", work, publishes=True)
+        return await self._with_failure_marked(job_id, index, chunk, result)
 
-    async def end_unsupported(self, job_id: JobId, episode: str) -> JSON:
-        """Ends what only removed passages of a document said. Answers what changed."""
-        job = await self._jobs.find(job_id)
+    async def end_unsupported(self, job_id: JobId, prepared: JSON) -> JSON:
+        """Ends what only removed passages of a document said. Answers the revision."""
+        chunks: Sequence[JSON] = prepared["chunks"]
 
         async def work() -> JSON:
-            asked = await self._asked(job_id)
-            removed = await self._progress.artifact(job_id, _WHOLE_JOB, REMOVED) or b""
+            job = await self._jobs.find(job_id)
+            removed = await self._progress.artifact(job_id, UNSUPPORTED, REMOVED) or b""
             request = resolver_pb2.EndUnsupportedRequest(
                 commit_id=job_id,
                 removed_passage_ids=removed.decode().split(),
-                at=source_in(asked, job.created_at).reference_time,
-                episode_id=episode,
+                at=int(prepared["at"]),
+                episode_id=str(chunks[0]["episode"]) if chunks else "",
             )
             done = await self._services.call(
-                job.scope, self._services.resolver.EndUnsupported, request, self._settings.store_seconds
+                job.scope, self._services.resolver.EndUnsupported, request, self.settings.store_seconds
             )
-            await self._jobs.published(job_id, Revision(done.revision))
-            return {"revision": done.revision, "outcome": outcome_json(done.outcome)}
+            await self._keep_outcome(job_id, UNSUPPORTED, done.revision, done.outcome)
+            return {"revision": done.revision}
 
-        return await self._settings.patience.attempt(job_id, "unsupported", work)
+        return await self.settings.patience.attempt(job_id, "unsupported", work, publishes=True)
 
     async def assert_triples(self, job_id: JobId) -> JSON:
-        """Keeps asserted triples as evidence and records them. Answers what changed."""
-        job = await self._jobs.start(job_id)
+        """Keeps asserted triples as evidence and records them. Answers the revision."""
 
         async def work() -> JSON:
+            job = await self._jobs.start(job_id)
             asked = AssertTriplesRequest.FromString(await self._jobs.payload(job_id))
-            answer = await self.asserting.record(job, asked)
-            records = len(asked.claims) + len(asked.ends) + len(asked.denials)
-            prices = await self._prices.of(job.hold.price_version)
-            await self._jobs.spend(job_id, "assert", prices.asserted(records))
-            await self._jobs.published(job_id, Revision(answer.done.revision))
-            return {"revision": answer.done.revision, "outcome": outcome_json(answer.done.outcome)}
+            done = await self._record(job, asked)
+            await self._keep_outcome(job_id, 0, done.revision, done.outcome)
+            return {"revision": done.revision}
 
-        return await self._settings.patience.attempt(job_id, "assert", work)
+        return await self.settings.patience.attempt(job_id, "assert", work, publishes=True)
 
-    async def _asked(self, job_id: JobId) -> AddEpisodeRequest:
-        return AddEpisodeRequest.FromString(await self._jobs.payload(job_id))
+    async def assert_now(
+        self, job: Job, asked: AssertTriplesRequest
+    ) -> tuple[JSON, resolver_pb2.AssertResponse | None]:
+        """As `assert_triples`, of a request at hand; with what was recorded, None when that failed."""
+        recorded: list[resolver_pb2.AssertResponse] = []
+
+        async def work() -> JSON:
+            await self._jobs.start(job.id)
+            recorded[:] = [await self._record(job, asked)]
+            return {"revision": recorded[0].revision}
+
+        result = await self.settings.patience.attempt(job.id, "assert", work, publishes=True)
+        return result, recorded[0] if recorded and status_in(result) is None else None
+
+    async def _record(self, job: Job, asked: AssertTriplesRequest) -> resolver_pb2.AssertResponse:
+        done = await self.asserting.record(job, asked)
+        records = len(asked.claims) + len(asked.ends) + len(asked.denials)
+        prices = await self._prices.of(job.hold.price_version)
+        await self._jobs.spend(job.id, "assert", prices.asserted(records))
+        return done
+
+    async def _keep_outcome(
+        self, job_id: JobId, chunk: int, revision: int, outcome: resolver_pb2.Outcome
+    ) -> None:
+        await self._progress.save_artifact(job_id, chunk, OUTCOME, outcome.SerializeToString())
+        await self._jobs.published(job_id, Revision(revision))
 
     async def _spend(self, job: Job, index: int, chunk: JSON) -> None:
         prices = await self._prices.of(job.hold.price_version)
@@ -225,26 +247,18 @@ class Steps:
         )
         await self._progress.record(job_id, [stage])
 
-    async def _mark_failure(self, job_id: JobId, index: int, chunk: JSON, result: JSON) -> None:
+    async def _with_failure_marked(self, job_id: JobId, index: int, chunk: JSON, result: JSON) -> JSON:
         status = status_in(result)
         if status is not None:
-            failed = job_pb2.JobChunk(stage=ChunkStage.CHUNK_STAGE_FAILED, error=status)
-            await self._mark(job_id, index, chunk, failed)
 
+            async def mark() -> JSON:
+                failed = job_pb2.JobChunk(stage=ChunkStage.CHUNK_STAGE_FAILED, error=status)
+                await self._mark(job_id, index, chunk, failed)
+                return {}
 
-def outcome_json(outcome: resolver_pb2.Outcome) -> JSON:
-    """An outcome as a step's result: lists of ids."""
-    return {
-        "entities_added": list(outcome.entities_added),
-        "statements_added": list(outcome.statements_added),
-        "statements_ended": list(outcome.statements_ended),
-        "statements_restored": list(outcome.statements_restored),
-        "voice_added": list(outcome.voice_added),
-        "voice_ended": list(outcome.voice_ended),
-        "claims": outcome.claims,
-        "ends": outcome.ends,
-        "denials": outcome.denials,
-    }
+            # What can't be shown now is in the step's result all the same.
+            await self.settings.patience.attempt(job_id, f"mark/{index}", mark)
+        return result
 
 
 def _counted(dropped: Sequence[values_pb2.DroppedFact]) -> dict[str, int]:

@@ -5,7 +5,6 @@ from gateway.store.graphs import Graphs
 from gateway.store.job_values import Job
 from gateway.store.progress import Progress
 from palimpsest.internal.v1 import classifier_pb2, extractor_pb2, recall_pb2, values_pb2
-from palimpsest.v1.memory_ingest_pb2 import AddEpisodeRequest
 
 UNDERSTOOD = "understood"
 """The artifact that keeps a chunk's facts until the job ends."""
@@ -28,18 +27,19 @@ class Understanding:
         self._store_seconds = store_seconds
         self._model_seconds = model_seconds
 
-    async def of_chunk(
-        self, job: Job, asked: AddEpisodeRequest, index: int, episode: str
-    ) -> values_pb2.Understood:
-        """The facts of a chunk; those of an earlier run of the step when there are some."""
+    async def of_chunk(self, job: Job, time_zone: str, index: int, episode: str) -> values_pb2.Understood:
+        """The facts of a chunk; those of an earlier run of the step when there are some.
+
+        `time_zone` is the request's; "" takes the graph's.
+        """
         kept = await self._progress.artifact(job.id, index, UNDERSTOOD)
         if kept is not None:
             return values_pb2.Understood.FromString(kept)
-        understood = await self._ask(job, asked, episode)
+        understood = await self._ask(job, time_zone, episode)
         await self._progress.save_artifact(job.id, index, UNDERSTOOD, understood.SerializeToString())
         return understood
 
-    async def _ask(self, job: Job, asked: AddEpisodeRequest, episode: str) -> values_pb2.Understood:
+    async def _ask(self, job: Job, time_zone: str, episode: str) -> values_pb2.Understood:
         services = self._services
         context = await services.call(
             job.scope,
@@ -48,7 +48,7 @@ class Understanding:
             self._store_seconds,
         )
         setting = context.setting
-        await self._tell(job, asked, setting)
+        await self._tell(job, time_zone, setting)
         extracted = await services.call(
             job.scope,
             services.extractor.Extract,
@@ -74,10 +74,10 @@ class Understanding:
             understood.receipts.extend(classified.receipts)
         return understood
 
-    async def _tell(self, job: Job, asked: AddEpisodeRequest, setting: values_pb2.Setting) -> None:
+    async def _tell(self, job: Job, time_zone: str, setting: values_pb2.Setting) -> None:
         """What only the gateway knows: the graph's user, languages and time zone."""
         settings = (await self._graphs.get(job.scope)).settings
         setting.user_name = settings.user_name
-        setting.time_zone = asked.time_zone or settings.time_zone or "UTC"
+        setting.time_zone = time_zone or settings.time_zone or "UTC"
         del setting.languages[:]
         setting.languages.extend(settings.languages)

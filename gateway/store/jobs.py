@@ -47,11 +47,12 @@ class Jobs:
         self._graphs = graphs
         self._bell = bell
 
-    async def accept(self, order: Order, max_jobs: int = 0) -> Accepted:
+    async def accept(self, order: Order, max_jobs: int = 0, *, taken: bool = False) -> Accepted:
         """Request key, graph, job, hold and payload in one transaction: all of them, or none.
 
-        The same key with the same payload answers the first job, finished or not. Raises RequestIdReused
-        (another payload or method), InsufficientCredits, TooManyJobs (0: no limit).
+        The same key with the same payload answers the first job, finished or not. `taken`: the caller does
+        the job at once; if it dies, the next start finds the job. Raises RequestIdReused (another payload or
+        method), InsufficientCredits, TooManyJobs (0: no limit).
         """
         job = JobId(str(uuid.uuid4()))
         tenant = order.scope.tenant
@@ -73,7 +74,12 @@ class Jobs:
             if max_jobs and await self._unfinished_count(connection, tenant) > max_jobs:
                 raise TooManyJobs(max_jobs)
             await connection.execute(
-                insert(outbox).values(job=job, payload=order.payload, created_at=self._clock.now())
+                insert(outbox).values(
+                    job=job,
+                    payload=order.payload,
+                    created_at=self._clock.now(),
+                    taken_at=self._clock.now() if taken else None,
+                )
             )
             return Accepted(await self._read(connection, tenant, job), fresh=True)
 

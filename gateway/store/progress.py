@@ -139,6 +139,15 @@ class Progress:
             data = (await connection.execute(query)).scalar_one_or_none()
         return None if data is None else bytes(data)
 
+    async def artifacts(self, job: JobId, stage: str) -> Mapping[int, bytes]:
+        """What was made at a stage, by chunk, in order."""
+        query = select(artifacts.c.chunk, artifacts.c.data).where(
+            artifacts.c.job == job, artifacts.c.stage == stage
+        )
+        async with self._database.read() as connection:
+            rows = await connection.execute(query.order_by(artifacts.c.chunk))
+            return {row.chunk: bytes(row.data) for row in rows}
+
     async def drop_artifacts(self, job: JobId) -> None:
         """Removes what steps of a job made; called when it ends. Idempotent."""
         async with self._database.write() as connection:

@@ -16,7 +16,26 @@ from palimpsest.cli.shell import Shell, command
 from palimpsest.connection import new_request_id
 from palimpsest.v1 import common_pb2, entity_pb2, memory_ingest_pb2
 
-DateOption = Dated | None
+
+def _date(*names: str, says: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(*names, parser=read_date, metavar="DATE", help=says)
+    return option
+
+
+Since = Annotated[Dated | None, _date("--since", "--from", says="When it began to hold.")]
+Until = Annotated[Dated | None, _date("--until", says="When it stops, if the source says so.")]
+End = Annotated[Dated | None, _date("--end", says="Record that it stopped then, instead of a claim.")]
+Seen = Annotated[Dated | None, _date("--seen", says="Last instant the source vouches for (default: --said).")]
+ReferenceTime = Annotated[
+    Dated | None, _date("--reference-time", "--said", says=f"When it was said: {FORMS}.")
+]
+Deny = Annotated[
+    bool,
+    typer.Option("--deny", help="Record that it did not hold from --since until --until; ever without."),
+]
+IsLiteral = Annotated[
+    bool, typer.Option("--literal", help="OBJECT is a value (number, true, false, text), no entity.")
+]
 
 
 class Type(StrEnum):
@@ -44,43 +63,17 @@ async def assert_(
     subject: Annotated[str, typer.Argument(help="Name of the subject.")],
     predicate: Annotated[str, typer.Argument(help="Name of the predicate, such as works_at.")],
     object: Annotated[str, typer.Argument(metavar="OBJECT", help="Name of the object.")],
-    since: Annotated[
-        DateOption,
-        typer.Option("--since", "--from", parser=read_date, metavar="DATE", help="When it began to hold."),
-    ] = None,
-    until: Annotated[
-        DateOption,
-        typer.Option(parser=read_date, metavar="DATE", help="When it stops, if the source says so."),
-    ] = None,
-    end: Annotated[
-        DateOption,
-        typer.Option(
-            parser=read_date, metavar="DATE", help="Record that it stopped then, instead of a claim."
-        ),
-    ] = None,
-    deny: Annotated[
-        bool,
-        typer.Option("--deny", help="Record that it did not hold from --since until --until; ever without."),
-    ] = False,
-    reference_time: Annotated[
-        DateOption,
-        typer.Option(
-            "--reference-time", "--said", parser=read_date, metavar="DATE", help=f"When it was said: {FORMS}."
-        ),
-    ] = None,
-    seen: Annotated[
-        DateOption,
-        typer.Option(
-            parser=read_date, metavar="DATE", help="Last instant the source vouches for. (default: --said)"
-        ),
-    ] = None,
-    literal: Annotated[
-        bool, typer.Option("--literal", help="OBJECT is a value (number, true, false, text), no entity.")
-    ] = False,
+    since: Since = None,
+    until: Until = None,
+    end: End = None,
+    deny: Deny = False,
+    reference_time: ReferenceTime = None,
+    seen: Seen = None,
+    literal: IsLiteral = False,
     subject_type: Annotated[Type | None, typer.Option(help="What the subject is.")] = None,
     object_type: Annotated[Type | None, typer.Option(help="What the object is.")] = None,
     quote: Annotated[str, typer.Option(help="Literal words that say it.")] = "",
-    confidence: Annotated[float | None, typer.Option(min=0, max=1, help="How sure. (default: 1)")] = None,
+    confidence: Annotated[float | None, typer.Option(min=0, max=1, help="How sure (default: 1).")] = None,
     source: Annotated[str, typer.Option(help="Where it comes from, such as crm.")] = "",
     request_id: RequestId = "",
 ) -> None:

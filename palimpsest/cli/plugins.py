@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
 import typer
+from rich.console import Console
 
 from palimpsest.cli.exits import Exit, complain
 
@@ -31,7 +32,9 @@ def add_plugins(app: typer.Typer) -> None:
 
 def _deferred(name: str) -> Callable[[typer.Context], None]:
     def run(context: typer.Context) -> None:
-        command = typer.main.get_command(load(name, entry_points(group=GROUP)))
+        with Console(stderr=True).status("loading …"):  # a server takes seconds to import
+            loaded = load(name, entry_points(group=GROUP))
+        command = typer.main.get_command(loaded)
         command.main(args=list(context.args), prog_name=f"palimpsest {name}")
 
     return run

@@ -59,7 +59,7 @@ class _LedgerEntryKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Ledge
     LEDGER_ENTRY_KIND_SPEND: _LedgerEntryKind.ValueType  # 3
     """Used by a step of a job, out of what was set aside."""
     LEDGER_ENTRY_KIND_SETTLE: _LedgerEntryKind.ValueType  # 4
-    """The job ended: what its steps used is charged, the rest given back."""
+    """The job ended: what its steps used is charged."""
     LEDGER_ENTRY_KIND_VOID: _LedgerEntryKind.ValueType  # 5
     """Given back whole: nothing to remember, failed, cancelled."""
     LEDGER_ENTRY_KIND_EXPIRE: _LedgerEntryKind.ValueType  # 6
@@ -68,6 +68,8 @@ class _LedgerEntryKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Ledge
     """Given back after settlement by the operator."""
     LEDGER_ENTRY_KIND_CHARGE: _LedgerEntryKind.ValueType  # 8
     """Charged at once, without a hold (recall)."""
+    LEDGER_ENTRY_KIND_RELEASE: _LedgerEntryKind.ValueType  # 9
+    """The job ended: what was set aside and not charged is given back."""
 
 class LedgerEntryKind(_LedgerEntryKind, metaclass=_LedgerEntryKindEnumTypeWrapper):
     """Why credits moved."""
@@ -81,7 +83,7 @@ LEDGER_ENTRY_KIND_HOLD: LedgerEntryKind.ValueType  # 2
 LEDGER_ENTRY_KIND_SPEND: LedgerEntryKind.ValueType  # 3
 """Used by a step of a job, out of what was set aside."""
 LEDGER_ENTRY_KIND_SETTLE: LedgerEntryKind.ValueType  # 4
-"""The job ended: what its steps used is charged, the rest given back."""
+"""The job ended: what its steps used is charged."""
 LEDGER_ENTRY_KIND_VOID: LedgerEntryKind.ValueType  # 5
 """Given back whole: nothing to remember, failed, cancelled."""
 LEDGER_ENTRY_KIND_EXPIRE: LedgerEntryKind.ValueType  # 6
@@ -90,6 +92,8 @@ LEDGER_ENTRY_KIND_REFUND: LedgerEntryKind.ValueType  # 7
 """Given back after settlement by the operator."""
 LEDGER_ENTRY_KIND_CHARGE: LedgerEntryKind.ValueType  # 8
 """Charged at once, without a hold (recall)."""
+LEDGER_ENTRY_KIND_RELEASE: LedgerEntryKind.ValueType  # 9
+"""The job ended: what was set aside and not charged is given back."""
 Global___LedgerEntryKind: _TypeAlias = LedgerEntryKind  # noqa: Y015
 
 @_typing.final

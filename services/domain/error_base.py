@@ -100,6 +100,11 @@ class ServiceError(Exception):
             wait if wait is None or retry_after_seconds is None else retry_after_seconds
         )
 
+    def final(self: E) -> E:
+        """The same error of something that repeating the call does not do again."""
+        self.retry_after_seconds = None
+        return self
+
     @classmethod
     def revive(
         cls: type[E],

@@ -78,7 +78,8 @@ class LocalEmbedder:
 
     def _compute(self, texts: Sequence[str], is_query: bool) -> Vectors:
         model = self._loaded()
-        limit = self._settings.max_characters_per_text
+        settings = self._settings
+        limit = settings.max_characters_per_query if is_query else settings.max_characters_per_text
         raw: Vectors = model.encode([sendable(text[:limit]) for text in texts], is_query)
         return unit(unit(raw, DIMENSION) - self._shift, DIMENSION)
 

@@ -86,5 +86,7 @@ class LocalEmbedderSettings(BaseModel):
     """Texts that one thread takes at a time, so that a question need not wait for a whole document."""
     max_characters_per_text: int = Field(default=2_000, ge=1)
     """Longer texts are embedded by their beginning: about one window of the model, a third of a second."""
+    max_characters_per_query: int = Field(default=512, ge=1)
+    """The same for questions, which wait for it: a word of ten thousand letters costs as many tokens."""
     cache_entries: int = Field(default=4_096, ge=0)
     """Vectors kept by text, 1.5 kB each."""

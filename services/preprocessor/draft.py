@@ -134,6 +134,7 @@ class Drafter:
                 heading=layout.heading_at(span.start),
                 title=self._source.title,
                 source=self._source.source,
+                metadata=self._source.metadata,
             )
             for position, (id, span) in enumerate(zip(ids, spans, strict=True))
         ]

@@ -17,7 +17,7 @@ from services.preprocessor.assertions import assertion_episode
 from services.preprocessor.draft import Draft, Drafter, why_nothing
 from services.preprocessor.index import PassageIndex
 from services.preprocessor.layout import of_source
-from services.preprocessor.source import Source, read_source, text_hash
+from services.preprocessor.source import Source, read_source
 from services.preprocessor.versions import removed
 from services.stores.errors import WriteConflict
 from services.stores.memory.port import TextStore
@@ -180,7 +180,6 @@ def _chunk(episode: Episode, passages: Sequence[Passage]) -> pb.Chunk:
     return pb.Chunk(
         episode_id=episode.id,
         tokens=episode.tokens,
-        hash=text_hash(episode.text),
         nothing=_why_nothing_in(passages),
     )
 

@@ -35,6 +35,7 @@ class Source:
     title: str
     source: str
     reference_time: Instant
+    metadata: tuple[tuple[str, str], ...] = ()
 
     @property
     def role(self) -> Role:
@@ -68,6 +69,7 @@ def read_source(scope: Scope, message: pb.Source) -> Source:
         title=message.title,
         source=message.source,
         reference_time=reference_time,
+        metadata=tuple(sorted(message.metadata.items())),
     )
 
 

@@ -62,7 +62,14 @@ class Described:
             if record.recorded_at <= self.known_at
         ]
         found.sort(key=lambda record: (record.attested_at, record.recorded_at, record.id))
-        return [record_out(_as_known(record, self.known_at)) for record in found]
+        return [self._record(_as_known(record, self.known_at)) for record in found]
+
+    def _record(self, record: Evidence) -> pb.Record:
+        message = record_out(record)
+        message.recorded_at_clock = self._clock(record.recorded_at)
+        if record.revoked_at is not None:
+            message.revoked_at_clock = self._clock(record.revoked_at)
+        return message
 
     def _span(self, span: Span) -> pb.Span:
         started = self.causes.by_id.get(span.started_by)
@@ -106,22 +113,28 @@ async def describe(
     known_at: Revision,
     past: bool = False,
     read: Records | None = None,
+    records: bool = False,
 ) -> Described:
     """Reads what is needed to show views; with `past` also for spans no longer believed.
 
-    `read`: records that were read already.
+    `read`: records that were read already. `records`: they are shown too.
     """
     if not views:
         return nothing_described(known_at)
     shown = None if past else [span for view in views for span in view.spans]
     causes = await read_causes(graph, scope, [view.statement for view in views], shown, read)
     every = [span for spans in causes.spans.values() for span in spans] if shown is None else shown
-    clocks = await log.clocks(scope, sorted(_revisions(views, every)))
+    said = [one for found in causes.of_statement.values() for one in found] if records else ()
+    clocks = await log.clocks(scope, sorted(_revisions(views, every, said)))
     return Described(known_at, causes, clocks)
 
 
-def _revisions(views: Iterable[StatementView], spans: Iterable[Span]) -> set[Revision]:
+def _revisions(
+    views: Iterable[StatementView], spans: Iterable[Span], said: Iterable[Evidence]
+) -> set[Revision]:
     revisions = {view.statement.created_at for view in views}
+    for record in said:
+        revisions |= {record.recorded_at} | ({record.revoked_at} if record.revoked_at is not None else set())
     for span in spans:
         revisions |= {span.known_from} | ({span.known_to} if span.known_to is not None else set())
     return revisions

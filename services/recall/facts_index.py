@@ -35,7 +35,10 @@ class FactsIndex:
         self._scope = scope
         self._revision: Revision | None = None
         self._claims = 0
-        self._start_anew()
+        self._after = ""
+        self._unread: set[StatementId] = set()
+        self._past: dict[Revision, AliasTable] = {}
+        self.statements = Bm25()
         self.entities = Bm25()
         self.aliases = AliasTable(())
         self.predicates = PredicateWords((), vocabulary)
@@ -51,7 +54,11 @@ class FactsIndex:
             return
         claims = (await self._graph.counts(self._scope, revision)).claims
         if claims < self._claims:
-            self._start_anew()
+            anew = FactsIndex(self._graph, self._vocabulary, self._scope)
+            await anew.bring_forward(revision)
+            # In one go: who reads meanwhile sees all of the old or all of the new.
+            vars(self).update(vars(anew))
+            return
         await self._read_statements(revision)
         aliases = AliasTable(await self._graph.aliases(self._scope, revision))
         entities = Bm25()
@@ -60,12 +67,6 @@ class FactsIndex:
         self.aliases, self.entities = aliases, entities
         self.predicates = PredicateWords(aliases.predicates, self._vocabulary)
         self._revision, self._claims = revision, claims
-
-    def _start_anew(self) -> None:
-        self._after = ""
-        self._unread: set[StatementId] = set()
-        self._past: dict[Revision, AliasTable] = {}
-        self.statements = Bm25()
 
     async def aliases_at(self, revision: Revision) -> AliasTable:
         """The names as known at a revision. Raises StoreUnavailable."""

@@ -34,11 +34,12 @@ class Revisions:
         self._wait_seconds = wait_seconds
 
     async def known(self, scope: Scope, known_at: pb.KnownAt, min_revision: int = 0) -> Known:
-        """Waits for `min_revision`, then reads `known_at`; a revision to come reads as the latest.
+        """Waits for `min_revision` and for the revision of `known_at`, then reads as of the latter.
 
-        Raises RevisionNotReady when it is not published in time, StoreUnavailable.
+        Raises RevisionNotReady when one is not published in time, StoreUnavailable.
         """
-        current = await self._published(scope, Revision(min_revision))
+        wanted = Revision(max(min_revision, known_at.revision))
+        current = await self._published(scope, wanted, known_at.wait_seconds or self._wait_seconds)
         match known_at.WhichOneof("known_at"):
             case "revision" if known_at.revision < current:
                 at = Revision(max(0, known_at.revision))
@@ -50,13 +51,13 @@ class Revisions:
             case _:
                 return Known(current, current)
 
-    async def _published(self, scope: Scope, wanted: Revision) -> Revision:
+    async def _published(self, scope: Scope, wanted: Revision, wait_seconds: float) -> Revision:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + wait_seconds
         current = await self._log.current(scope)
-        waited = 0.0
         while current < wanted:
-            if waited >= self._wait_seconds:
+            if loop.time() >= until:
                 raise RevisionNotReady(wanted, current)
             await asyncio.sleep(POLL_SECONDS)
-            waited += POLL_SECONDS
             current = await self._log.current(scope)
         return current

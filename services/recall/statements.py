@@ -33,8 +33,11 @@ class Statements:
         # One whose text was forgotten is told by its id and dates alone, as the log of beliefs keeps them.
         if not views:
             raise StatementNotFound(request.statement_id)
-        described = await self._described(scope, views, known.at, request.include_past_beliefs)
-        spans = _beliefs(described, views[0], request.include_past_beliefs)
+        past = request.include_past_beliefs
+        described = await describe(
+            self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True
+        )
+        spans = _beliefs(described, views[0], past)
         return pb.ReadStatementResponse(
             statement=described.statement(views[0], spans, records=True), revision=known.at
         )
@@ -51,7 +54,8 @@ class Statements:
         if not predicates:
             raise PredicateNotFound(request.predicate)
         subject, views = await self._slot(scope, subjects, predicates[0], known.at)
-        described = await self._described(scope, views, known.at, request.include_past_beliefs)
+        past = request.include_past_beliefs
+        described = await describe(self._parts.graph, self._parts.revisions, scope, views, known.at, past)
         entries = [
             (view, span) for view in views for span in _beliefs(described, view, request.include_past_beliefs)
         ]
@@ -73,11 +77,6 @@ class Statements:
             if views:
                 return subject, list(views)
         return subjects[0], []
-
-    async def _described(
-        self, scope: Scope, views: Sequence[StatementView], known_at: Revision, past: bool
-    ) -> Described:
-        return await describe(self._parts.graph, self._parts.revisions, scope, views, known_at, past)
 
 
 def _beliefs(described: Described, view: StatementView, past: bool) -> Sequence[Span]:

@@ -114,7 +114,6 @@ class Outcome:
 
     entities_added: tuple[EntityId, ...] = ()
     statements_added: tuple[StatementId, ...] = ()
-    statements_supported: tuple[StatementId, ...] = ()
     statements_ended: tuple[StatementId, ...] = ()
     statements_restored: tuple[StatementId, ...] = ()
     voice_added: tuple[VoiceId, ...] = ()

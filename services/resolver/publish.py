@@ -233,7 +233,6 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
             sorted(entity.id for entity in draft.entities.values() if entity.type is not EntityType.PREDICATE)
         ),
         statements_added=tuple(sorted(draft.statements)),
-        statements_supported=tuple(sorted(claimed - draft.statements.keys())),
         statements_ended=tuple(sorted(before - after)),
         statements_restored=tuple(sorted(after - before - claimed)),
         statements_expired=tuple(

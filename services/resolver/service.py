@@ -243,7 +243,6 @@ def _outcome(outcome: Outcome) -> pb.Outcome:
     return pb.Outcome(
         entities_added=outcome.entities_added,
         statements_added=outcome.statements_added,
-        statements_supported=outcome.statements_supported,
         statements_ended=outcome.statements_ended,
         statements_restored=outcome.statements_restored,
         voice_added=outcome.voice_added,

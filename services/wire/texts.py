@@ -40,4 +40,5 @@ def episode_out(episode: Episode, passages: Sequence[Passage]) -> pb.Episode:
         source=episode.source,
         deleted_at=episode.deleted_at,
         passages=[passage_out(passage, episode.reference_time) for passage in passages],
+        metadata=dict(episode.metadata),
     )

@@ -74,9 +74,9 @@ class GraphIsolation(GraphSuite):
 
         for some in (fact.statements, []):
             retold = [(statement.id, "anew")]
-            records = [revoking(fact.claims[0])]
+            revoked = [revoking(fact.claims[0])]
             await store.forget(
-                theirs, Forgetting(Revision(9), [one.id for one in some], [node.id], records, retold)
+                theirs, Forgetting(Revision(9), [one.id for one in some], [node.id], revoked, retold)
             )
         await store.erase(theirs)
         assert await store.views(mine, [statement.id], at) == [view]

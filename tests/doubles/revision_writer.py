@@ -25,7 +25,8 @@ async def publish_one(log: RevisionLog, scope: Scope, commit_id: str) -> None:
             if left is not None:
                 await log.publish(scope, left.revision)
         else:
-            return await log.publish(scope, mine.revision)
+            await log.publish(scope, mine.revision)
+            return
 
 
 async def main(url: str, tenant: str, graph: str, name: str, writers: str) -> None:

@@ -52,7 +52,12 @@ class World:
     vectors: ArrayVectorStore
     engine: ScriptedEngine
     clock: Clock
+    parts: Parts
     scope: Scope = field(default_factory=a_scope)
+
+    def another(self) -> Resolver:
+        """A resolver as another process would have it, over the same stores."""
+        return Resolver(self.parts)
 
     async def episode(self, name: str, said_at: Instant, lines: Sequence[str] = ("x",)) -> Episode:
         """Saves an episode with one passage a line."""
@@ -122,7 +127,7 @@ async def a_world(
         now=clock,
     )
     try:
-        yield World(Resolver(parts), graph, memory, vectors, engine, clock)
+        yield World(Resolver(parts), graph, memory, vectors, engine, clock, parts)
     finally:
         await memory.close()
         await graph.close()

@@ -237,9 +237,10 @@ class TestWalks:
         assert await walked(as_of=on("2023-01-01")) == [(1, "Rome"), (2, "Tiber")]
         assert await walked(max_hops=1) == [(1, "Paris")]
         assert await walked(max_hops=0) == []
-        assert await walked(seeds=["Seine", "Nobody"]) == [(1, "Seine"), (2, "Paris")]
+        assert await walked(seeds=["Seine", "seine"]) == [(1, "Seine"), (2, "Paris")]
         assert {name for _, name in await walked(include_ended=True)} == {"Paris", "Rome", "Seine", "Tiber"}
-        assert await walked(seeds=["Nobody"]) == []
+        with pytest.raises(EntityNotFound):
+            await walked(seeds=["Mara", "Nobody"])
 
 
 class TestText:

@@ -173,14 +173,11 @@ class Chunk(_message.Message):
 
     EPISODE_ID_FIELD_NUMBER: _builtins.int
     TOKENS_FIELD_NUMBER: _builtins.int
-    HASH_FIELD_NUMBER: _builtins.int
     NOTHING_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     """Its episode."""
     tokens: _builtins.int
     """Its length in tokens."""
-    hash: _builtins.str
-    """SHA-256 of its text."""
     nothing: _builtins.str
     """Why it leaves nothing to understand, "" when it does."""
     def __init__(
@@ -188,12 +185,11 @@ class Chunk(_message.Message):
         *,
         episode_id: _builtins.str = ...,
         tokens: _builtins.int = ...,
-        hash: _builtins.str = ...,
         nothing: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id", "hash", b"hash", "nothing", b"nothing", "tokens", b"tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id", "nothing", b"nothing", "tokens", b"tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -649,7 +649,7 @@ class WalkResponse(_message.Message):
     """The revision answered from."""
     @_builtins.property
     def seeds(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Entity]:
-        """Seeds that exist."""
+        """The seeds; several entities where a name has several."""
 
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___WalkStep]:

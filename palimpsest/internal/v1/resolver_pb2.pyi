@@ -115,7 +115,7 @@ class Outcome(_message.Message):
 
     ENTITIES_ADDED_FIELD_NUMBER: _builtins.int
     STATEMENTS_ADDED_FIELD_NUMBER: _builtins.int
-    STATEMENTS_SUPPORTED_FIELD_NUMBER: _builtins.int
+    STATEMENTS_EXPIRED_FIELD_NUMBER: _builtins.int
     STATEMENTS_ENDED_FIELD_NUMBER: _builtins.int
     STATEMENTS_RESTORED_FIELD_NUMBER: _builtins.int
     VOICE_ADDED_FIELD_NUMBER: _builtins.int
@@ -123,7 +123,6 @@ class Outcome(_message.Message):
     CLAIMS_FIELD_NUMBER: _builtins.int
     ENDS_FIELD_NUMBER: _builtins.int
     DENIALS_FIELD_NUMBER: _builtins.int
-    STATEMENTS_EXPIRED_FIELD_NUMBER: _builtins.int
     claims: _builtins.int
     """Claims recorded."""
     ends: _builtins.int
@@ -139,8 +138,8 @@ class Outcome(_message.Message):
         """Statements made."""
 
     @_builtins.property
-    def statements_supported(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Statements that were known and got evidence."""
+    def statements_expired(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Statements that were believed, at any world time, and are no more."""
 
     @_builtins.property
     def statements_ended(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -158,16 +157,12 @@ class Outcome(_message.Message):
     def voice_ended(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Voice aspects that ended."""
 
-    @_builtins.property
-    def statements_expired(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Statements that were believed, at any world time, and are no more."""
-
     def __init__(
         self,
         *,
         entities_added: _abc.Iterable[_builtins.str] | None = ...,
         statements_added: _abc.Iterable[_builtins.str] | None = ...,
-        statements_supported: _abc.Iterable[_builtins.str] | None = ...,
+        statements_expired: _abc.Iterable[_builtins.str] | None = ...,
         statements_ended: _abc.Iterable[_builtins.str] | None = ...,
         statements_restored: _abc.Iterable[_builtins.str] | None = ...,
         voice_added: _abc.Iterable[_builtins.str] | None = ...,
@@ -175,11 +170,10 @@ class Outcome(_message.Message):
         claims: _builtins.int = ...,
         ends: _builtins.int = ...,
         denials: _builtins.int = ...,
-        statements_expired: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "denials", b"denials", "ends", b"ends", "entities_added", b"entities_added", "statements_added", b"statements_added", "statements_ended", b"statements_ended", "statements_expired", b"statements_expired", "statements_restored", b"statements_restored", "statements_supported", b"statements_supported", "voice_added", b"voice_added", "voice_ended", b"voice_ended"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "denials", b"denials", "ends", b"ends", "entities_added", b"entities_added", "statements_added", b"statements_added", "statements_ended", b"statements_ended", "statements_expired", b"statements_expired", "statements_restored", b"statements_restored", "voice_added", b"voice_added", "voice_ended", b"voice_ended"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

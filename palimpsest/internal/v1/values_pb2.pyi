@@ -1162,19 +1162,23 @@ class KnownAt(_message.Message):
 
     REVISION_FIELD_NUMBER: _builtins.int
     CLOCK_FIELD_NUMBER: _builtins.int
+    WAIT_SECONDS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """A revision."""
     clock: _builtins.int
     """A clock time: the latest revision begun at or before it."""
+    wait_seconds: _builtins.float
+    """How long to wait for a revision that is to come; 0: as long as the service does by itself."""
     def __init__(
         self,
         *,
         revision: _builtins.int = ...,
         clock: _builtins.int = ...,
+        wait_seconds: _builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["clock", b"clock", "known_at", b"known_at", "revision", b"revision"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["clock", b"clock", "known_at", b"known_at", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["clock", b"clock", "known_at", b"known_at", "revision", b"revision", "wait_seconds", b"wait_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_known_at: _TypeAlias = _typing.Literal["revision", "clock"]  # noqa: Y015
     _WhichOneofArgType_known_at: _TypeAlias = _typing.Literal["known_at", b"known_at"]  # noqa: Y015

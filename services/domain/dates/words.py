@@ -74,7 +74,9 @@ ORDINAL = (
 )
 DAY = rf"(?:{ORDINAL}|(?:3[01]|[12]\d|0?[1-9])(?![\d:])|twenty[- ]{_ONES}\b|thirty[- ]one\b)"
 """The day of a month."""
-YEAR = r"(?:(?:1[0-9]|20|21)\d{2}(?![\d%]|\.\d)|'\d{2}(?!\d))"
+_COUNTED = r" (?:minute|hour|day|week|month|quarter|year|decade)s\b"
+"""What makes a number before it a count: "2027 years ago" is no year."""
+YEAR = rf"(?:(?:1[0-9]|20|21)\d{{2}}(?![\d%]|\.\d|{_COUNTED})|'\d{{2}}(?!\d))"
 SPOKEN_YEAR = (
     rf"(?:nineteen|twenty)[- ](?:hundred|(?:oh|zero)[- ]{_ONES}\b|{_TENS}(?:[- ]{_ONES}\b)?|ten|eleven|"
     rf"twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)"

@@ -9,6 +9,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 from palimpsest.cli.exits import Exit
 from palimpsest.v1 import credits_pb2
+from tests.machine import ROOT
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.serving import Scripted, refusal
 
@@ -116,3 +117,9 @@ def test_json_is_canonical(server: Scripted, run: Run) -> None:
     )
     result = run("balance", "--json")
     assert (result.exit_code, json.loads(result.stdout)) == (0, {"balance": {"availableMicros": "5"}})
+
+
+def test_the_guide_names_every_exit_code() -> None:
+    guide = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    listed = [line.split("|")[1].strip() for line in guide.splitlines() if line.startswith("| ")]
+    assert listed == ["code", *(str(code.value) for code in Exit), "130"]

@@ -104,7 +104,7 @@ async def test_a_slow_endpoint_is_given_up(reply: Reply) -> None:
 
 async def test_a_task_has_one_time_limit_over_all_attempts() -> None:
     with ModelServer(Rule("", "", replies.late(5_000, OK))) as server:
-        async with engine_on(server, task_timeout_seconds=0.2, max_attempts=9) as engine:
+        async with engine_on(server, task_timeout_seconds=1.0, max_attempts=9) as engine:
             with pytest.raises(ModelUnavailable) as failed:
                 await engine.normalise(SCOPE, normalise("Bob joined the team."))
     assert failed.value.receipt is not None

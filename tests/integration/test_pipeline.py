@@ -1,0 +1,239 @@
+"""The pipeline when its own stores fall, when a step has a bug, and when it is stopped in the middle."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.credits.money import MicroCredits
+from gateway.ingest.durable import DurableEngine, DurableSettings
+from gateway.ingest.endings import Endings
+from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.steps import Steps
+from gateway.services import ServiceName, Services
+from gateway.store.bell import Bell
+from gateway.store.job_values import Job, JobKind, JobState, Order, Outcome
+from gateway.store.jobs import Jobs
+from gateway.store.progress import Progress
+from palimpsest.v1 import episode_pb2, memory_ingest_pb2
+from palimpsest.v1.job_pb2 import JobChunk
+from services.domain.facts import FactKind, Mention, WorldFact
+from services.domain.ids import JobId
+from services.domain.scope import Scope
+from services.llm import tasks
+from services.llm.port import Answer
+from services.runtime.assertion import Signer
+from services.runtime.inprocess import serve_inprocess
+from services.runtime.resources import Resources, clock
+from services.stores.errors import StoreUnavailable
+from services.stores.graph.sql import SqlGraphStore
+from services.stores.memory.sql import SqlMemory
+from services.stores.sql.engine import engine_for
+from services.stores.vectors.port import Collection, VectorRow
+from tests.doubles.embedder import HashEmbedder
+from tests.doubles.engine import ScriptedEngine
+from tests.doubles.gateway import ACME, graph, sqlite_stores
+from tests.doubles.product import IMPATIENT
+from tests.doubles.vectors import ArrayVectorStore
+
+TIMES = 4
+"""More than IMPATIENT tries a step."""
+
+
+class FallingJobs(Jobs):
+    """Jobs whose database is away for some calls, by the name of the method."""
+
+    falls: dict[str, int]
+
+    def _fall(self, name: str) -> None:
+        if self.falls.get(name):
+            self.falls[name] -= 1
+            raise StoreUnavailable("ledger")
+
+    async def start(self, job: JobId) -> Job:
+        self._fall("start")
+        return await super().start(job)
+
+    async def finish(self, job: JobId, outcome: Outcome) -> Job:
+        self._fall("finish")
+        return await super().finish(job, outcome)
+
+
+class BrokenProgress(Progress):
+    """Progress that can't be told of failures."""
+
+    broken = False
+
+    async def record(self, job: JobId, chunks: Any) -> int:
+        if self.broken and any(chunk.stage == episode_pb2.CHUNK_STAGE_FAILED for chunk in chunks):
+            raise StoreUnavailable("jobs")
+        return await super().record(job, chunks)
+
+
+class FallingVectors(ArrayVectorStore):
+    """Vectors that are away for some writes."""
+
+    falls = 0
+
+    async def upsert(self, scope: Scope, collection: Collection, rows: Sequence[VectorRow]) -> None:
+        if self.falls and collection is Collection.STATEMENTS:
+            self.falls -= 1
+            raise StoreUnavailable("vectors")
+        await super().upsert(scope, collection, rows)
+
+
+class SlowEngine(ScriptedEngine):
+    """Answers when it may go, or has a bug."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asking = asyncio.Event()
+        self.go = asyncio.Event()
+        self.go.set()
+        self.bug = False
+
+    async def normalise(self, scope: Any, task: tasks.Normalise) -> Answer[tasks.Normalised]:
+        self.asking.set()
+        await self.go.wait()
+        if self.bug:
+            raise LookupError("a bug")
+        return await super().normalise(scope, task)
+
+
+@dataclass
+class Works:
+    """A pipeline over real services and stores in a folder."""
+
+    pipeline: Pipeline
+    jobs: FallingJobs
+    progress: BrokenProgress
+    llm: SlowEngine
+    vectors: FallingVectors
+    bell: Bell
+    _count: list[int] = field(default_factory=list)
+
+    async def accept(self, text: str = "My sister Ann lives in Graz.") -> Job:
+        self._count.append(0)
+        request = memory_ingest_pb2.AddEpisodeRequest(
+            text=text, kind=episode_pb2.EPISODE_KIND_CONVERSATION, session_id="s"
+        )
+        key = f"r{len(self._count)}"
+        order = Order(
+            graph(ACME),
+            JobKind.INGEST,
+            "AddEpisode",
+            key,
+            key,
+            request.SerializeToString(),
+            MicroCredits(500),
+            "v1",
+        )
+        return (await self.jobs.accept(order)).job
+
+    async def ended(self, job: Job) -> Job:
+        """The job once it has ended."""
+        async with asyncio.timeout(30):
+            with self.bell.listen(job.id) as listener:
+                while not (found := await self.jobs.find(job.id)).finished:
+                    await listener.wait(0.5)
+        return found
+
+    async def chunk(self, job: Job) -> JobChunk:
+        return (await self.progress.snapshot(job.id)).chunks[0]
+
+
+@asynccontextmanager
+async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Works]:
+    """Starts the pipeline, which goes on with what it finds; stops it as a process that is told to stop."""
+    async with AsyncExitStack() as stack:
+        stores = await sqlite_stores(folder)
+        stack.push_async_callback(stores.close)
+        await stores.tenants.create(ACME, "")
+        async with stores.ledger.books() as books:
+            await books.grant(ACME, "start", MicroCredits(100_000), "")
+        embedder, llm = HashEmbedder(), SlowEngine()
+        graph_store = await SqlGraphStore.open(engine_for(f"sqlite:///{folder / 'graph.db'}"))
+        stack.push_async_callback(graph_store.close)
+        memory = await SqlMemory.open(engine_for(f"sqlite:///{folder / 'memory.db'}"))
+        stack.push_async_callback(memory.close)
+        vectors = FallingVectors(embedder.dimension)
+        resources = Resources(graph_store, memory, vectors, llm, embedder, clock)
+        signer = Signer(b"sixteen bytes at least", clock)
+        served = await serve_inprocess(resources, signer)
+        stack.push_async_callback(served.stop, 0.1)
+        services = Services(dict.fromkeys(ServiceName, served.target), signer)
+        stack.push_async_callback(services.close)
+        bell = Bell()
+        jobs = FallingJobs(stores.ledger_database, stores.clock, stores.ledger, stores.graphs, bell)
+        jobs.falls = {}
+        progress = BrokenProgress(stores.progress_database, stores.clock, bell)
+        engine = DurableEngine(
+            DurableSettings(f"sqlite:///{folder / 'workflows.db'}", "test", drain_seconds=drain_seconds)
+        )
+        steps = Steps(services, jobs, stores.graphs, progress, stores.prices, IMPATIENT)
+        endings = Endings(jobs, progress, stores.prices, MicroCredits(1_000_000))
+        pipeline = Pipeline(engine, jobs, steps, endings)
+        stack.push_async_callback(engine.close)
+        await engine.launch()
+        yield Works(pipeline, jobs, progress, llm, vectors, bell)
+
+
+@pytest.fixture
+async def works(tmp_path: Path) -> AsyncIterator[Works]:
+    async with at_work(tmp_path) as works:
+        yield works
+
+
+async def test_a_job_ends_however_often_its_end_could_not_be_written(works: Works) -> None:
+    works.jobs.falls["finish"] = TIMES
+    job = await works.accept()
+    await works.pipeline.submit(job)
+    assert (await works.ended(job)).state is JobState.SUCCEEDED
+
+
+async def test_a_job_that_can_not_be_started_ends_with_the_reason_and_costs_nothing(works: Works) -> None:
+    works.jobs.falls["start"] = TIMES
+    job = await works.accept()
+    await works.pipeline.submit(job)
+    ended = await works.ended(job)
+    assert (ended.state, ended.hold.settled) == (JobState.FAILED, 0)
+    assert ended.error is not None
+    assert ended.error.message == "ledger can't be reached now"
+
+
+async def test_a_failure_that_can_not_be_shown_still_ends_the_job(works: Works) -> None:
+    works.progress.broken = True
+    works.llm.bug = True
+    job = await works.accept()
+    await works.pipeline.submit(job)
+    assert (await works.ended(job)).state is JobState.FAILED
+
+
+async def test_a_job_whose_revision_is_begun_does_not_fail(works: Works) -> None:
+    quote = "My sister Ann lives in Graz."
+    works.llm.world = tasks.WorldFacts(
+        (WorldFact(FactKind.CLAIM, Mention("Ann"), "lives_in", Mention("Graz"), quote, 0, quote),)
+    )
+    works.vectors.falls = TIMES
+    job = await works.accept(quote)
+    await works.pipeline.submit(job)
+    ended = await works.ended(job)
+    assert (ended.state, ended.revision, works.vectors.falls) == (JobState.SUCCEEDED, 1, 0)
+
+
+async def test_a_job_that_is_cut_by_a_stop_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
+    async with at_work(tmp_path) as works:
+        works.llm.go.clear()
+        job = await works.accept()
+        await works.pipeline.submit(job)
+        async with asyncio.timeout(30):
+            await works.llm.asking.wait()
+    async with at_work(tmp_path) as works:
+        ended = await works.ended(job)
+        chunk = await works.chunk(job)
+    assert (ended.state, ended.error) == (JobState.SUCCEEDED, None)
+    assert chunk.stage in (episode_pb2.CHUNK_STAGE_RESOLVED, episode_pb2.CHUNK_STAGE_NOTHING)
