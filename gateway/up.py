@@ -113,7 +113,8 @@ async def bring_up_on_ray(
     stack.push_async_callback(running.stop)
     say("starting the gateway")
     targets = dict.fromkeys(ServiceName, running.target)
-    opened = await open_gateway(gateway, targets, Signer(secret.encode(), clock), stack, clock, steps)
+    signer = Signer(secret.encode(), clock)
+    opened = await open_gateway(gateway, targets, signer, stack, clock, services.engine, steps)
     return Running(opened, running.target, services.engine, Runtime.RAY)
 
 

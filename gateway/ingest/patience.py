@@ -41,7 +41,8 @@ class Patience:
         """
         while True:
             try:
-                return await self._tried(work, self.attempts, self.total_seconds)
+                with structlog.contextvars.bound_contextvars(job=job):
+                    return await self._tried(work, self.attempts, self.total_seconds)
             except Exception as exception:
                 error = error_of(exception)
                 if publishes and isinstance(error, StoreDown):
@@ -65,10 +66,9 @@ class Patience:
             wait_initial=self.first_wait_seconds,
             wait_max=self.longest_wait_seconds,
         )
-        with structlog.contextvars.bound_contextvars(job=job):
-            async for attempt in tries:
-                with attempt:
-                    return await work()
+        async for attempt in tries:
+            with attempt:
+                return await work()
         raise AssertionError("unreachable: the last attempt raises")
 
 

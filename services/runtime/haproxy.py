@@ -10,7 +10,7 @@ from pathlib import Path
 
 _PROGRAM = """#!/bin/sh
 # Serve starts this as it would HAProxy: -db -f CONFIG …
-[ "$2" = -f ] && sed -i -E 's/^( *bind )[*]?:/\\1127.0.0.1:/' "$3"
+[ "$2" = -f ] && sed -i -E 's/^( *bind )([*]|[[]::[]])?:/\\1127.0.0.1:/' "$3"
 exec {haproxy} "$@"
 """
 _PORTS = (

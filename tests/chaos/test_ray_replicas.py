@@ -110,6 +110,7 @@ async def test_a_preprocessor_that_dies_in_its_call_stops_its_stage_alone(scene:
     await ends_right(scene, job)
 
 
+@pytest.mark.slow
 async def test_when_the_head_of_ray_dies_the_job_ends_after_the_restart(scene: Scene) -> None:
     family = [one for one in scene.up.family() if one.pid != scene.up.process.pid]
     old = [one for one in family if "lite" not in " ".join(one.cmdline())]

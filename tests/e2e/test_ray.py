@@ -1,15 +1,14 @@
 """The product on Ray: five applications in processes of their own, reached by nobody from outside."""
 
-import ipaddress
 from collections.abc import AsyncIterator
 
 import grpc.aio
-import psutil
 import pytest
 
 from palimpsest.v1 import job_pb2
 from services.runtime.names import ServiceName
 from tests.doubles.product import Tenant
+from tests.e2e.sockets import beyond_loopback
 from tests.e2e.talking import Memory, names
 from tests.e2e.up_process import UpProcess
 
@@ -66,17 +65,4 @@ async def test_serve_lists_the_five_applications(on_ray: UpProcess) -> None:
 
 
 def test_nothing_listens_beyond_loopback(on_ray: UpProcess) -> None:
-    listening = {
-        (process.name(), connection.laddr.ip)
-        for process in on_ray.family()
-        for connection in process.net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    }
-    assert len(listening) > len(ServiceName), "sockets were looked at"
-    assert [(name, ip) for name, ip in listening if not _loopback(ip)] == []
-
-
-def _loopback(ip: str) -> bool:
-    address = ipaddress.ip_address(ip)
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback
+    assert beyond_loopback(on_ray.family()) == []
