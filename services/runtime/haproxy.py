@@ -39,6 +39,8 @@ def environment(folder: Path, on_loopback: bool, free_port: Callable[[], int]) -
     if on_loopback:
         found |= {
             "RAY_SERVE_HAPROXY_METRICS_ENABLED": "0",
+            # A replica that goes is kept for a balancer elsewhere that has yet to hear of it; here is none.
+            "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "2",
             "RAY_SERVE_HAPROXY_BINARY_PATH": str(_program(folder)),
         }
     return found

@@ -4,7 +4,7 @@ Serve hands each call the request and a context that travels with the answer. Er
 the context and returning: raising would lose the trailers, and send the exception's text to the caller.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 from ray.serve.grpc_util import RayServegRPCContext
 
+from services.domain.errors import ApplicationUnknown
 from services.runtime.assertion import Signer
 from services.runtime.catalogue import open_service
 from services.runtime.clock import clock
@@ -22,7 +23,7 @@ from services.runtime.front import Front
 from services.runtime.handover import taken_over
 from services.runtime.logs import LOGS, log_to
 from services.runtime.names import ServiceName
-from services.runtime.status import Rendered
+from services.runtime.status import Rendered, render
 
 log = structlog.get_logger(__name__)
 
@@ -67,17 +68,21 @@ class Replica:
         """Healthy while its event loop gets here: a store that is down is no reason to be replaced."""
 
 
-def replica_class(name: str, module: str, descriptor: ServiceDescriptor) -> type:
-    """A class for Serve with a method for each RPC. It must be found in `module` under `name`."""
+def replica_class(
+    name: str, module: str, descriptor: ServiceDescriptor, others: Iterable[ServiceDescriptor] = ()
+) -> type:
+    """A class for Serve with a method for each RPC. It must be found in `module` under `name`.
+
+    RPCs of `others`, which the ingress lets through to any application, are refused here: for a method that
+    is missing Serve would tell the caller all those that are not.
+    """
+    foreign = {rpc.name: _refusing(rpc) for other in others for rpc in other.methods}
     methods = {
         rpc.name: _streaming(rpc) if rpc.server_streaming else _unary(rpc) for rpc in descriptor.methods
     }
     # Serve awaits both: resources are opened before a replica takes calls, and closed when it has drained.
-    return type(
-        name,
-        (Replica,),
-        methods | {"__init__": Replica._open, "__del__": Replica._close, "__module__": module},
-    )
+    life = {"__init__": Replica._open, "__del__": Replica._close, "__module__": module}
+    return type(name, (Replica,), foreign | methods | life)
 
 
 def _unary(rpc: MethodDescriptor) -> object:
@@ -102,6 +107,16 @@ def _streaming(rpc: MethodDescriptor) -> object:
             yield _reported(answer, grpc_context) or nothing()
 
     return streaming
+
+
+def _refusing(rpc: MethodDescriptor) -> object:
+    nothing = GetMessageClass(rpc.output_type)
+
+    async def refusing(self: Replica, request: Message, grpc_context: RayServegRPCContext) -> Message:
+        del self, request
+        return _reported(render(ApplicationUnknown()), grpc_context) or nothing()
+
+    return refusing
 
 
 def _reported(answer: Message | Rendered, context: Any) -> Message | None:

@@ -8,11 +8,16 @@ from services.runtime.ray_adapter import OpenService, replica_class
 from services.runtime.ray_settings import RaySettings
 from services.runtime.serve_config import BuildArguments, deployment_options
 
-Preprocessor = replica_class("Preprocessor", __name__, DESCRIPTORS[ServiceName.PREPROCESSOR])
-Extractor = replica_class("Extractor", __name__, DESCRIPTORS[ServiceName.EXTRACTOR])
-Classifier = replica_class("Classifier", __name__, DESCRIPTORS[ServiceName.CLASSIFIER])
-Resolver = replica_class("Resolver", __name__, DESCRIPTORS[ServiceName.RESOLVER])
-Recall = replica_class("Recall", __name__, DESCRIPTORS[ServiceName.RECALL])
+
+def _class(name: str, service: ServiceName) -> type:
+    return replica_class(name, __name__, DESCRIPTORS[service], DESCRIPTORS.values())
+
+
+Preprocessor = _class("Preprocessor", ServiceName.PREPROCESSOR)
+Extractor = _class("Extractor", ServiceName.EXTRACTOR)
+Classifier = _class("Classifier", ServiceName.CLASSIFIER)
+Resolver = _class("Resolver", ServiceName.RESOLVER)
+Recall = _class("Recall", ServiceName.RECALL)
 
 _CLASSES: dict[ServiceName, type] = {
     ServiceName.PREPROCESSOR: Preprocessor,

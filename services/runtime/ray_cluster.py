@@ -25,8 +25,6 @@ from services.runtime.settings import ServiceSettings
 log = structlog.get_logger(__name__)
 
 HOST_MODULE = "services.runtime.ray_host"
-MARK = "PALIMPSEST_RAY_RUN"
-"""In the environment of all processes of a run, so that none of them is ever missed."""
 KEPT_RUNS = 3
 """Runs whose logs of Ray itself are kept."""
 _STOP_SECONDS = 30.0
@@ -97,17 +95,15 @@ class RayServices:
 class _Host:
     """One host process, its folder, and all that descends from it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, folder: Path, logs: Path, mark: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path, logs: Path) -> None:
         self._process = process
         self._folder = folder
         self._logs = logs
-        self._mark = mark
 
     @classmethod
     async def start(cls, services: ServiceSettings, settings: RaySettings, port: int, say: Say) -> Self:
         # Not in the data folder: paths of sockets have to be short.
         folder = Path(tempfile.mkdtemp(prefix="palray-"))
-        mark = secrets.token_hex(16)
         run = RayRun(
             settings=settings,
             port=port,
@@ -128,11 +124,12 @@ class _Host:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=output,
-                env=_environment(settings, folder, mark),
-                # Ctrl-C of a terminal is for the launcher, which stops us after the gateway.
+                env=_environment(settings, folder),
+                # Ctrl-C of a terminal is for the launcher, which stops us after the gateway. And by their
+                # session all processes of Ray are known, also those that have lost their parents.
                 start_new_session=True,
             )
-        host = cls(process, folder, logs, mark)
+        host = cls(process, folder, logs)
         try:
             await host._until_ready(say)
         except BaseException:
@@ -171,7 +168,7 @@ class _Host:
         raise RayNotStarted(f"Ray did not start; {self._logs / 'ray.log'} says why")
 
     def _clear(self) -> None:
-        left = [process for process in psutil.process_iter() if _marked(process, self._mark)]
+        left = [process for process in psutil.process_iter() if _in_session(process.pid, self._process.pid)]
         for process in left:
             log.warning("ending what Ray left", pid=process.pid)
             try:
@@ -191,11 +188,11 @@ class _Host:
             shutil.rmtree(old)
 
 
-def _marked(process: psutil.Process, mark: str) -> bool:
+def _in_session(pid: int, session: int) -> bool:
     try:
-        return process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False  # gone meanwhile, or not ours to look at
+        return os.getsid(pid) == session
+    except ProcessLookupError:
+        return False  # gone meanwhile
 
 
 def _told(line: bytes) -> Mapping[str, object]:
@@ -207,9 +204,9 @@ def _told(line: bytes) -> Mapping[str, object]:
     return told if isinstance(told, dict) else {}
 
 
-def _environment(settings: RaySettings, folder: Path, mark: str) -> dict[str, str]:
+def _environment(settings: RaySettings, folder: Path) -> dict[str, str]:
     """What Ray reads before anything can be passed to it. All its processes inherit it."""
-    environment = dict(os.environ) | {MARK: mark, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONUNBUFFERED": "1"}
+    environment = dict(os.environ) | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONUNBUFFERED": "1"}
     if settings.on_loopback:
         # Ray's own word for "one machine": it then resolves itself to loopback and listens nowhere else.
         environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"

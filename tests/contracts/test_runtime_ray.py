@@ -26,16 +26,17 @@ def behind_haproxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProce
         yield up
 
 
+@pytest.fixture(scope="module")
+def odd_behind_haproxy(behind_haproxy: UpProcess) -> Iterator[str]:
+    with odd_beside(behind_haproxy) as target:
+        yield target
+
+
 @pytest.mark.slow
 class TestRayRuntimeBehindHaproxy(RuntimeContract):
-    @pytest.fixture(scope="class")
-    def odd(self, behind_haproxy: UpProcess) -> Iterator[str]:
-        with odd_beside(behind_haproxy) as target:
-            yield target
-
     @pytest.fixture
-    def target(self, odd: str) -> str:
-        return odd
+    def target(self, odd_behind_haproxy: str) -> str:
+        return odd_behind_haproxy
 
     def test_nothing_listens_beyond_loopback(self, target: str, behind_haproxy: UpProcess) -> None:
         del target  # the replicas of a sixth application listen too
