@@ -153,6 +153,18 @@ async def test_a_removed_source_ends_again_what_the_deletion_of_its_version_gave
             assert await world.timeline("Atlas", "uses") == [("Redis", on("2024-01-01"), None)]
 
 
+async def test_a_later_version_does_not_move_an_end_that_an_earlier_one_made(world: World) -> None:
+    await claim(world, "v1", ("Atlas", "uses", "Redis"), "2024-01-01")
+    for version, day in (("v2", "2024-03-01"), ("v3", "2024-06-01")):
+        episode = await world.episode(version, on(day))
+        request = pb.EndUnsupportedRequest(
+            commit_id=version, removed_passage_ids=["passage-v1-0"], at=on(day), episode_id=episode.id
+        )
+        await world.resolver.end_unsupported(world.scope, request)
+    assert await world.timeline("Atlas", "uses") == [("Redis", on("2024-01-01"), on("2024-03-01"))]
+    assert await world.memory.revisions.current(world.scope) == 2
+
+
 async def test_a_backslash_before_u0000_is_only_text(world: World) -> None:
     await claim(world, "a", ("Fay", "likes", "a \\u0000 in JSON"), "2023-01-01")
     assert [name for name, _, _ in await world.timeline("Fay", "likes")] == ["a \\u0000 in JSON"]
