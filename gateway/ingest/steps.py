@@ -28,7 +28,10 @@ REMOVED = "removed"
 
 @dataclass(frozen=True, slots=True)
 class StepSettings:
-    """How long a call to a service may take, and how patiently a step is tried again."""
+    """How long a call to a service may take, and how patiently a step is tried again.
+
+    `model_seconds` is for calls that ask models, or embed: the local embedder does twenty texts a second.
+    """
 
     store_seconds: float = 60.0
     model_seconds: float = 600.0
@@ -55,7 +58,7 @@ class Steps:
         self._understanding = Understanding(
             services, graphs, progress, settings.store_seconds, settings.model_seconds
         )
-        self.asserting = Asserting(services, settings.store_seconds)
+        self.asserting = Asserting(services, settings.model_seconds)
 
     async def preprocess(self, job_id: JobId) -> JSON:
         """Saves the text as episodes. Answers its chunks, and what later steps need of the request."""
@@ -67,7 +70,7 @@ class Steps:
                 job_id=job_id, source=source_in(asked, job.created_at)
             )
             done = await self._services.call(
-                job.scope, self._services.preprocessor.Preprocess, request, self.settings.store_seconds
+                job.scope, self._services.preprocessor.Preprocess, request, self.settings.model_seconds
             )
             if done.removed_passage_ids:
                 removed = "\n".join(done.removed_passage_ids).encode()
