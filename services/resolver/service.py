@@ -226,10 +226,16 @@ def _spoken(
     spoken: list[Spoken] = []
     for message in staged.voice:
         passage = passages.get(PassageId(message.passage_id))
-        fact = voice_in(message)
-        if passage is None or fact.kind is None:
-            reason = DropReason.UNKNOWN_TURN if passage is None else DropReason.UNCLASSIFIED_VOICE
-            draft.dropped.append(Dropped(reason, message.turn))
+        if passage is None:
+            draft.dropped.append(Dropped(DropReason.UNKNOWN_TURN, message.turn))
+            continue
+        try:
+            fact = voice_in(message)
+        except ValueError:
+            draft.dropped.append(Dropped(DropReason.INVALID, message.turn))
+            continue
+        if fact.kind is None:
+            draft.dropped.append(Dropped(DropReason.UNCLASSIFIED_VOICE, message.turn))
             continue
         spoken.append(Spoken(fact, fact.kind, passage.id, _attested(passage, episode)))
     return spoken

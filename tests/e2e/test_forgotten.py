@@ -127,10 +127,13 @@ async def test_a_deleted_word_is_nowhere(tmp_path: Path) -> None:
         soup = ("Fay", "likes", f"{CANARY} soup")
         asserted = await memory.assert_triples(soup, at="2025-03-01", request_id="soup")
 
+        question = "What does Fay like and prefer?"
+        assert CANARY in str(await memory.recall(question))
         gone = await memory.delete(first)
         assert (gone.counts.claims_revoked, gone.counts.ends_revoked) == (2, 1)
         await memory.delete(asserted.episodes[0].episode_id)
         assert places(tmp_path) == set()
+        assert CANARY not in str(await memory.recall(question))
         scope = graph(TenantId("acme"), "notes")
         vectors = product.resources.vectors
         assert isinstance(vectors, ArrayVectorStore)

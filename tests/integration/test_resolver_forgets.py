@@ -191,6 +191,15 @@ async def test_resolving_again_tells_what_it_cost_and_dropped_the_first_time(wor
     assert await world.resolver.resolve(world.scope, pb.ResolveRequest(episode_id=episode.id)) == first
 
 
+async def test_a_sentence_without_a_known_kind_is_dropped_and_named(world: World) -> None:
+    episode = await world.episode("a", on("2024-01-01"), ["I like rum."])
+    spoken = [voice("I like rum.", "passage-a-0") for _ in range(3)]
+    spoken[0].kind, spoken[1].kind = "", "Mood"
+    answer = await resolve(world, episode, *spoken)
+    assert [one.reason for one in answer.dropped] == ["UNCLASSIFIED_VOICE", "INVALID"]
+    assert len(answer.outcome.voice_added) == 1
+
+
 async def test_an_end_may_name_loosely_what_the_same_breath_began(world: World) -> None:
     lines = ["I bought a Honda Civic in April and sold the Honda in July."]
     episode = await world.episode("a", on("2025-08-01"), lines)
