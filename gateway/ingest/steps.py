@@ -257,6 +257,13 @@ class Steps:
             async def mark() -> JSON:
                 failed = job_pb2.JobChunk(stage=ChunkStage.CHUNK_STAGE_FAILED, error=status)
                 await self._mark(job_id, index, chunk, failed)
+                # Said again, under another request, it must not be taken for known.
+                await self._services.call(
+                    (await self._jobs.find(job_id)).scope,
+                    self._services.preprocessor.MarkUnlearned,
+                    preprocessor_pb2.MarkUnlearnedRequest(episode_id=str(chunk["episode"])),
+                    self.settings.store_seconds,
+                )
                 return {}
 
             # What can't be shown now is in the step's result all the same.
