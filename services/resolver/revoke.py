@@ -61,7 +61,7 @@ class Revocations:
         draft.emptied = dict(draft.revocations)
         await self._retell(scope, draft, cited)
         await self._revoke_voice(scope, episode, draft)
-        draft.revoked = Revoked(len(claims), len(ends), len(denials), len(verdicts), len(draft.voice_revoked))
+        draft.revoked = Revoked(len(claims), len(ends), len(denials), len(draft.voice_revoked))
         if not draft.empty or not await self._deleted_before(scope, episode):
             made = derive_id(scope, "decision", _DELETE, episode, revision)
             draft.decisions.append(Decision(made, revision, self._now(), _DELETE, episode, actor, why))

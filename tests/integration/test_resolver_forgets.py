@@ -124,7 +124,7 @@ async def test_deleting_an_episode_that_said_nothing_is_a_revision_once(world: W
     episode = await world.episode("a", on("2024-01-01"))
     first = await delete(world, episode, "one")
     again = await delete(world, episode, "two")
-    assert (first.revision, again.revision, again.revoked) == (1, 1, 0)
+    assert (first.revision, again.revision, again.claims) == (1, 1, 0)
     listed = await world.memory.decisions.list_decisions(world.scope, episode.id, PAGE)
     assert [(one.action, one.actor) for one in listed.items] == [("delete_episode", "user")]
 
