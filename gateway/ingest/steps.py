@@ -211,6 +211,8 @@ class Steps:
     async def _keep_receipts(
         self, job_id: JobId, step: str, position: int, receipts: Sequence[values_pb2.Receipt]
     ) -> None:
+        if not receipts:
+            return
         stages = [
             job_pb2.StageReceipt(
                 stage=receipt.stage,
@@ -224,8 +226,7 @@ class Steps:
             )
             for receipt in receipts
         ]
-        engine = receipts[0].engine if receipts else ""
-        await self._progress.add_receipts(job_id, step, engine, stages, position)
+        await self._progress.add_receipts(job_id, step, receipts[0].engine, stages, position)
 
     async def _show_chunks(self, job_id: JobId, chunks: Sequence[JSON]) -> None:
         shown = [
