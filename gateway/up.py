@@ -18,6 +18,7 @@ from gateway.configured import BadSettings, read_settings
 from gateway.ingest.steps import StepSettings
 from gateway.logs import FOLDER, log_to
 from gateway.main import OpenGateway, open_gateway
+from gateway.server import PortTaken, check_port
 from gateway.services import ServiceName
 from gateway.settings import GatewaySettings
 from gateway.settings_page import in_use
@@ -29,12 +30,18 @@ from services.runtime.inprocess import serve_inprocess
 from services.runtime.resources import Resources, clock, open_resources
 from services.runtime.settings import ServiceSettings
 from services.stores.errors import StoreError
-from services.stores.vectors.lite import LiteServerError
+from services.stores.vectors.lite import DataDirInUse, LiteServerError
 
 _SECRET_BYTES = 32
 
 CANT_START = (BadSettings, OSError, LiteServerError, StoreError, EngineError)
 """What a user can mend: told as a line. Anything else is a bug of ours, and shows its traceback."""
+
+
+_HINTS: tuple[tuple[type[Exception], str], ...] = (
+    (PortTaken, "; if it isn't `palimpsest up` already, --port 0 takes a free one"),
+    (DataDirInUse, "; with another --data-dir a second server runs beside it"),
+)
 
 
 class Runtime(StrEnum):
@@ -105,11 +112,15 @@ def command(
     try:
         services = read_settings(ServiceSettings, **folder)
         gateway = read_settings(GatewaySettings, **folder, **listen)
+        check_port(gateway)
         log = log_to(services.data_dir / FOLDER)
         structlog.get_logger(__name__).info("settings", **in_use([gateway, services]))
         asyncio.run(_serve(services, gateway, log, console))
     except CANT_START as error:
-        console.print(f"can't start: {error}", style="red", markup=False, highlight=False)
+        hint = "".join(text for kind, text in _HINTS if isinstance(error, kind))
+        console.print(
+            f"can't start: {error}{hint}", style="red", markup=False, highlight=False, soft_wrap=True
+        )
         raise typer.Exit(1) from error
 
 
@@ -130,8 +141,8 @@ async def _serve(services: ServiceSettings, gateway: GatewaySettings, log: Path,
         console.print(f"log       {log}")
         if running.engine == "offline":
             console.print(
-                "[yellow]engine    offline: rules for English, no language model. "
-                "Set PALIMPSEST_ENGINE=openai for a real one.[/yellow]"
+                "[yellow]engine    offline: rules for English, no language model[/yellow]\n"
+                "[dim]          PALIMPSEST_ENGINE=openai takes a real one[/dim]"
             )
         console.print("Ctrl-C stops.")
         await stop.wait()
