@@ -10,6 +10,8 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 IMAGE := build/protos.binpb
 CODE := palimpsest services gateway tests benchmarks scripts
+# Two processes share the tests, a whole file each, so that fixtures of a file are made once.
+WORKERS ?= -n 2 --dist loadfile
 KEEP ?=
 STORES ?= embedded
 UPGRADE ?=
@@ -60,11 +62,11 @@ check: setup ## All that needs no running: format, lint, types, import arrows, p
 
 .PHONY: test
 test: setup ## The tests of every day (200 examples a law); a few minutes.
-	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-ci} $(BIN)/python -m pytest -m "not slow"
+	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-ci} $(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 .PHONY: test-all
 test-all: setup ## Everything, with 2,000 examples a law.
-	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-long} $(BIN)/python -m pytest
+	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-long} $(BIN)/python -m pytest $(WORKERS)
 
 .PHONY: doctor
 doctor: ## Says what this machine lacks, and which tests are skipped for it.

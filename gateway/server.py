@@ -1,5 +1,7 @@
 """The gateway's gRPC server: the chain, the servicers, health; started, drained and stopped."""
 
+import errno
+import socket
 import time
 from dataclasses import dataclass
 
@@ -30,6 +32,18 @@ def wall_clock() -> Instant:
 
 class PortTaken(OSError):
     """Another process listens where the gateway should."""
+
+
+def check_port(settings: GatewaySettings) -> None:
+    """Finds out before anything is started whether the gateway can listen. Raises PortTaken, or OSError."""
+    host, port = settings.gateway_host, settings.gateway_port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise PortTaken(f"can't listen on {host}:{port}: the port is taken") from error
+        raise OSError(f"can't listen on {host}:{port}: {error.strerror or error}") from error
 
 
 @dataclass(slots=True)

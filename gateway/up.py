@@ -19,6 +19,7 @@ from gateway.configured import BadSettings, read_settings
 from gateway.ingest.steps import StepSettings
 from gateway.logs import FOLDER, log_to
 from gateway.main import OpenGateway, open_gateway
+from gateway.server import PortTaken, check_port
 from gateway.services import ServiceName
 from gateway.settings import GatewaySettings
 from gateway.settings_page import in_use
@@ -32,12 +33,18 @@ from services.runtime.ray_settings import RaySettings
 from services.runtime.resources import Resources, clock, open_resources, prepare
 from services.runtime.settings import ServiceSettings
 from services.stores.errors import StoreError
-from services.stores.vectors.lite import LiteServerError
+from services.stores.vectors.lite import DataDirInUse, LiteServerError
 
 _SECRET_BYTES = 32
 
 CANT_START = (BadSettings, OSError, LiteServerError, StoreError, EngineError)
 """What a user can mend: told as a line. Anything else is a bug of ours, and shows its traceback."""
+
+
+_HINTS: tuple[tuple[type[Exception], str], ...] = (
+    (PortTaken, "; if it isn't `palimpsest up` already, --port 0 takes a free one"),
+    (DataDirInUse, "; with another --data-dir a second server runs beside it"),
+)
 
 
 class Runtime(StrEnum):
@@ -144,11 +151,15 @@ def command(
         gateway = read_settings(GatewaySettings, **folder, **listen)
         joined: dict[str, object] = {} if ray_address is None else {"address": ray_address}
         ray = read_settings(RaySettings, **joined)
+        check_port(gateway)
         log = log_to(services.data_dir / FOLDER)
         structlog.get_logger(__name__).info("settings", **in_use([gateway, services, ray]))
         asyncio.run(_serve(runtime, services, gateway, ray, log, console))
     except CANT_START as error:
-        console.print(f"can't start: {error}", style="red", markup=False, highlight=False)
+        hint = "".join(text for kind, text in _HINTS if isinstance(error, kind))
+        console.print(
+            f"can't start: {error}{hint}", style="red", markup=False, highlight=False, soft_wrap=True
+        )
         raise typer.Exit(1) from error
 
 
@@ -185,8 +196,8 @@ async def _serve(
         console.print(f"log       {log}")
         if running.engine == "offline":
             console.print(
-                "[yellow]engine    offline: rules for English, no language model. "
-                "Set PALIMPSEST_ENGINE=openai for a real one.[/yellow]"
+                "[yellow]engine    offline: rules for English, no language model[/yellow]\n"
+                "[dim]          PALIMPSEST_ENGINE=openai takes a real one[/dim]"
             )
         console.print("Ctrl-C stops.")
         await stop.wait()

@@ -38,7 +38,8 @@ class CallError(Exception):
     """A call that failed.
 
     `reason` is the name of an ErrorReason without its prefix, such as `GRAPH_NOT_FOUND`; of an answer that
-    is not the product's own it is the gRPC code. `status` is the whole rich status.
+    is not the product's own it is the gRPC code. `resource` names what it is about, where the server says.
+    `status` is the whole rich status.
     """
 
     def __init__(self, status: status_pb2.Status) -> None:
@@ -51,6 +52,7 @@ class CallError(Exception):
         self.violations: Sequence[Violation] = ()
         self.retry_after_seconds: float | None = None
         self.request_id = ""
+        self.resource = ""
         for detail in status.details:
             self._read(detail)
 
@@ -68,14 +70,17 @@ class CallError(Exception):
                 self.retry_after_seconds = retry.retry_delay.ToMilliseconds() / 1000
             case "RequestInfo":
                 self.request_id = error_details_pb2.RequestInfo.FromString(detail.value).request_id
+            case "ResourceInfo":
+                self.resource = error_details_pb2.ResourceInfo.FromString(detail.value).resource_name
             case _:
-                pass  # QuotaFailure and ResourceInfo say no more than message and metadata
+                pass  # QuotaFailure says no more than message and metadata
 
     def __str__(self) -> str:
         wrong = "; ".join(
             f"{v.field}: {v.description}" if v.field else v.description for v in self.violations
         )
-        return f"{self.reason}: {wrong or self.message}"
+        named = f": {self.resource}" if self.resource and self.code is grpc.StatusCode.NOT_FOUND else ""
+        return f"{self.reason}: {wrong or self.message}{named}"
 
 
 class Unauthenticated(CallError):

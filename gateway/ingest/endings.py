@@ -117,10 +117,10 @@ class Endings:
             revision=ended.revision,
             reason=ended.reason,
         )
-        final = await self._jobs.finish(job_id, outcome)
         if ended.outcomes is None:
-            await self._progress.drop_artifacts(job_id)
-        return final
+            # Text of users is gone when the end is told; ids, which a repeated end needs, are swept up later.
+            await self._progress.drop_artifacts(job_id, but=OUTCOME)
+        return await self._jobs.finish(job_id, outcome)
 
     async def _outcomes(self, job: JobId, ended: Ended) -> Sequence[resolver_pb2.Outcome]:
         if ended.outcomes is not None:

@@ -28,7 +28,10 @@ REMOVED = "removed"
 
 @dataclass(frozen=True, slots=True)
 class StepSettings:
-    """How long a call to a service may take, and how patiently a step is tried again."""
+    """How long a call to a service may take, and how patiently a step is tried again.
+
+    `model_seconds` is for calls that ask models, or embed: the local embedder does twenty texts a second.
+    """
 
     store_seconds: float = 60.0
     model_seconds: float = 600.0
@@ -55,7 +58,7 @@ class Steps:
         self._understanding = Understanding(
             services, graphs, progress, settings.store_seconds, settings.model_seconds
         )
-        self.asserting = Asserting(services, settings.store_seconds)
+        self.asserting = Asserting(services, settings.model_seconds)
 
     async def preprocess(self, job_id: JobId) -> JSON:
         """Saves the text as episodes. Answers its chunks, and what later steps need of the request."""
@@ -67,7 +70,7 @@ class Steps:
                 job_id=job_id, source=source_in(asked, job.created_at)
             )
             done = await self._services.call(
-                job.scope, self._services.preprocessor.Preprocess, request, self.settings.store_seconds
+                job.scope, self._services.preprocessor.Preprocess, request, self.settings.model_seconds
             )
             if done.removed_passage_ids:
                 removed = "\n".join(done.removed_passage_ids).encode()
@@ -208,6 +211,8 @@ class Steps:
     async def _keep_receipts(
         self, job_id: JobId, step: str, position: int, receipts: Sequence[values_pb2.Receipt]
     ) -> None:
+        if not receipts:
+            return
         stages = [
             job_pb2.StageReceipt(
                 stage=receipt.stage,
@@ -221,8 +226,7 @@ class Steps:
             )
             for receipt in receipts
         ]
-        engine = receipts[0].engine if receipts else ""
-        await self._progress.add_receipts(job_id, step, engine, stages, position)
+        await self._progress.add_receipts(job_id, step, receipts[0].engine, stages, position)
 
     async def _show_chunks(self, job_id: JobId, chunks: Sequence[JSON]) -> None:
         shown = [
@@ -254,6 +258,13 @@ class Steps:
             async def mark() -> JSON:
                 failed = job_pb2.JobChunk(stage=ChunkStage.CHUNK_STAGE_FAILED, error=status)
                 await self._mark(job_id, index, chunk, failed)
+                # Said again, under another request, it must not be taken for known.
+                await self._services.call(
+                    (await self._jobs.find(job_id)).scope,
+                    self._services.preprocessor.MarkUnlearned,
+                    preprocessor_pb2.MarkUnlearnedRequest(episode_id=str(chunk["episode"])),
+                    self.settings.store_seconds,
+                )
                 return {}
 
             # What can't be shown now is in the step's result all the same.

@@ -7,7 +7,7 @@ depends on is with the job (gateway/store/jobs.py).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import and_, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.bell import Bell
@@ -148,13 +148,14 @@ class Progress:
             rows = await connection.execute(query.order_by(artifacts.c.chunk))
             return {row.chunk: bytes(row.data) for row in rows}
 
-    async def drop_artifacts(self, job: JobId) -> None:
-        """Removes what steps of a job made; called when it ends. Idempotent."""
+    async def drop_artifacts(self, job: JobId, but: str = "") -> None:
+        """Removes what steps of a job made, but for one stage. Idempotent."""
+        these = and_(artifacts.c.job == job, artifacts.c.stage != but)
         async with self._database.write() as connection:
-            await connection.execute(delete(artifacts).where(artifacts.c.job == job))
+            await connection.execute(delete(artifacts).where(these))
 
     async def jobs_with_artifacts(self) -> Sequence[JobId]:
-        """For the sweep: a crash right after a job's end leaves its artifacts behind."""
+        """For the sweep: what a job changed is kept until it has ended, and more after a crash."""
         async with self._database.read() as connection:
             rows = await connection.execute(select(artifacts.c.job).distinct())
             return [JobId(row.job) for row in rows]

@@ -1,9 +1,7 @@
 """All that the gateway keeps, opened together over two databases: the ledger's and the jobs'."""
 
-import asyncio
 from dataclasses import dataclass
 
-import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.credits.ledger import Ledger
@@ -18,10 +16,7 @@ from gateway.store.progress import Progress
 from gateway.store.requests import Requests
 from gateway.store.schema import LEDGER_COMPONENT, PROGRESS_COMPONENT, create_ledger, create_progress
 from gateway.store.tenants import Tenants
-from services.stores.errors import StoreError
 from services.stores.sql.database import Database
-
-log = structlog.get_logger(__name__)
 
 WATCH_POLL_SECONDS = 0.5
 """How soon a watcher sees a change that another process made."""
@@ -59,16 +54,6 @@ class Stores:
     async def close(self) -> None:
         await self.ledger_database.close()
         await self.progress_database.close()
-
-
-async def sweep_forever(stores: Stores, every_seconds: float) -> None:
-    """Sweeps until it is cancelled. A store that can't be reached is tried again the next time."""
-    while True:
-        try:
-            await stores.sweep()
-        except StoreError as error:
-            log.warning("sweep failed", reason=str(error))
-        await asyncio.sleep(every_seconds)
 
 
 async def open_stores(

@@ -37,14 +37,15 @@ def add_to(app: typer.Typer) -> None:
 async def add(
     shell: Shell,
     graph: GraphId,
-    text: Annotated[str, typer.Argument(help="The text; - reads standard input.")] = "",
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")] = "",
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="Take the text from a file (UTF-8).")
     ] = None,
     kind: Annotated[
         Kind | None,
         typer.Option(
-            help="[default: document with --file or --document, else conversation]", show_default=False
+            help="What kind of text. (default: document with --file or --document, else conversation)",
+            show_default=False,
         ),
     ] = None,
     session: Annotated[str, typer.Option(help="The conversation it belongs to.")] = "",
@@ -54,7 +55,7 @@ async def add(
     reference_time: Annotated[
         Dated | None,
         typer.Option(
-            "--reference-time", "--said", parser=read_date, metavar="DATE", help=f"When it was said: {FORMS}."
+            "--said", "--reference-time", parser=read_date, metavar="DATE", help=f"When it was said: {FORMS}."
         ),
     ] = None,
     time_zone: Annotated[str, typer.Option(help="IANA time zone of its relative dates.")] = "",
@@ -109,7 +110,7 @@ def accepted(response: memory_ingest_pb2.AddEpisodeResponse) -> RenderableType:
     quote = response.quote
     rows = [
         ("quote", f"at most {words.amount(quote.credits_micros)} credits (prices {quote.price_version})"),
-        ("tokens", f"{quote.token_count:,} in {quote.chunk_count} chunks"),
+        ("tokens", f"{quote.token_count:,} in {words.counted(quote.chunk_count, 'chunk')}"),
         ("available", words.amount(quote.available_micros)),
     ]
     if not response.HasField("job"):

@@ -27,7 +27,7 @@ Until = Annotated[Dated | None, _date("--until", says="When it stops, if the sou
 End = Annotated[Dated | None, _date("--end", says="Record that it stopped then, instead of a claim.")]
 Seen = Annotated[Dated | None, _date("--seen", says="Last instant the source vouches for (default: --said).")]
 ReferenceTime = Annotated[
-    Dated | None, _date("--reference-time", "--said", says=f"When it was said: {FORMS}.")
+    Dated | None, _date("--said", "--reference-time", says=f"When it was said: {FORMS}.")
 ]
 Deny = Annotated[
     bool,
@@ -60,8 +60,10 @@ def add_to(app: typer.Typer) -> None:
 async def assert_(
     shell: Shell,
     graph: GraphId,
-    subject: Annotated[str, typer.Argument(help="Name of the subject.")],
-    predicate: Annotated[str, typer.Argument(help="Name of the predicate, such as works_at.")],
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Name of the subject.")],
+    predicate: Annotated[
+        str, typer.Argument(metavar="PREDICATE", help="Name of the predicate, such as works_at.")
+    ],
     object: Annotated[str, typer.Argument(metavar="OBJECT", help="Name of the object.")],
     since: Since = None,
     until: Until = None,

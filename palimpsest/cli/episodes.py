@@ -65,7 +65,7 @@ async def delete(shell: Shell, graph: GraphId, episode: EpisodeId, request_id: R
 
 def deleted(response: memory_episodes_pb2.DeleteEpisodeResponse) -> RenderableType:
     counts = response.counts
-    done = " · ".join(f"{value:,} {field.name.replace('_', ' ')}" for field, value in counts.ListFields())
+    done = " · ".join(words.counted(value, field.name) for field, value in counts.ListFields())
     return words.pairs(
         [
             ("deleted", done or "nothing was left of it"),

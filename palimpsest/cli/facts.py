@@ -32,8 +32,10 @@ def add_to(app: typer.Typer) -> None:
 async def timeline(
     shell: Shell,
     graph: GraphId,
-    subject: Annotated[str, typer.Argument(help="Name of the subject.")],
-    predicate: Annotated[str, typer.Argument(help="Name of the predicate, such as works_at.")],
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Name of the subject.")],
+    predicate: Annotated[
+        str, typer.Argument(metavar="PREDICATE", help="Name of the predicate, such as works_at.")
+    ],
     known_at: KnownAt = None,
     past_beliefs: PastBeliefs = False,
     min_revision: MinRevision = 0,
@@ -90,7 +92,9 @@ def timeline_of(response: memory_statements_pb2.GetTimelineResponse) -> Renderab
 async def statement(
     shell: Shell,
     graph: GraphId,
-    statement_id: Annotated[str, typer.Argument(help="Id of the statement.")],
+    statement_id: Annotated[
+        str, typer.Argument(metavar="STATEMENT", help="Its id; `recall` and `timeline` tell it with --json.")
+    ],
     known_at: KnownAt = None,
     past_beliefs: PastBeliefs = False,
     min_revision: MinRevision = 0,
@@ -116,7 +120,7 @@ def statement_of(response: memory_statements_pb2.GetStatementResponse) -> Render
             ("fact", fact.fact),
             ("statement", fact.statement_id),
             ("aspect", aspect if fact.aspect else ""),
-            ("confidence", f"{fact.confidence:.2f} from {fact.source_count} sources"),
+            ("confidence", f"{fact.confidence:.2f} from {words.counted(fact.source_count, 'source')}"),
             ("contested", "yes" if fact.contested else ""),
             ("invalidated by", fact.invalidated_by),
             ("no longer believed", shown(fact.expired_at) if fact.HasField("expired_at") else ""),

@@ -54,8 +54,15 @@ def graph_of(graph: graph_pb2.Graph) -> RenderableType:
             ("languages", ", ".join(settings.languages)),
             (
                 "holds",
-                f"{counts.statements:,} statements · {counts.entities:,} entities · "
-                f"{counts.claims:,} claims · {counts.episodes:,} episodes",
+                " · ".join(
+                    words.counted(number, noun)
+                    for number, noun in (
+                        (counts.statements, "statements"),
+                        (counts.entities, "entities"),
+                        (counts.claims, "claims"),
+                        (counts.episodes, "episodes"),
+                    )
+                ),
             ),
             (
                 "revision",

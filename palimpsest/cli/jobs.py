@@ -17,6 +17,13 @@ from palimpsest.watching import watch_job
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")]
 
+_FIELDS = {
+    "nothing_chunks": "chunks with nothing to remember",
+    "voice_aspects_added": "sentences of voice added",
+    "voice_aspects_ended": "sentences of voice ended",
+}
+"""Counts that would not read well by their field's name."""
+
 SHOWN_CHUNKS = 20
 """Chunks in the table; of longer jobs the ones that failed, and the counts of all."""
 
@@ -118,8 +125,10 @@ def _seconds(job: job_pb2.Job) -> str:
 
 
 def _changed(counts: job_pb2.JobCounts) -> str:
-    """Every count that is not zero, by its name: `3 statements added · 1 statements ended`."""
-    return " · ".join(f"{value:,} {field.name.replace('_', ' ')}" for field, value in counts.ListFields())
+    """Every count that is not zero, by its name: `3 statements added · 1 statement ended`."""
+    return " · ".join(
+        words.counted(value, _FIELDS.get(field.name, field.name)) for field, value in counts.ListFields()
+    )
 
 
 def _chunks(job: job_pb2.Job) -> RenderableType:

@@ -87,7 +87,7 @@ def _tenant(response: admin_pb2.CreateTenantResponse) -> RenderableType:
 async def create_key(
     shell: Shell,
     tenant: Annotated[
-        str, typer.Argument(metavar="[TENANT]", help="The tenant; none for an operator's key.")
+        str, typer.Argument(metavar="TENANT", help="The tenant; none for an operator's key.")
     ] = "",
     scope: Annotated[
         list[Scope] | None, typer.Option(help="What it may do; repeatable. (default: read and write)")

@@ -22,14 +22,17 @@ def add_to(app: typer.Typer) -> None:
 async def recall(
     shell: Shell,
     graph: GraphId,
-    question: Annotated[str, typer.Argument(help="What to ask.")],
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What to ask.")],
     also: Annotated[list[str] | None, typer.Option("--graph", help="Ask this graph too; repeatable.")] = None,
     as_of: Annotated[
-        Dated | None, typer.Option(parser=read_date, metavar="DATE", help=f"What held then: {FORMS}.")
+        Dated | None,
+        typer.Option(parser=read_date, metavar="DATE", help=f"Only facts that held then: {FORMS}."),
     ] = None,
     known_at: KnownAt = None,
     budget: Annotated[int | None, typer.Option(help="Most tokens of the answer.", min=16)] = None,
-    max_facts: Annotated[int | None, typer.Option(help="Most facts. (default: 20)", min=0)] = None,
+    max_facts: Annotated[
+        int | None, typer.Option(help="Most facts, besides those that they replaced. (default: 20)", min=0)
+    ] = None,
     max_passages: Annotated[int | None, typer.Option(help="Most passages. (default: 10)", min=0)] = None,
     max_hops: Annotated[int | None, typer.Option(help="Longest walk. (default: 2)", min=0, max=4)] = None,
     entity: Annotated[list[str] | None, typer.Option(help="Start walks from it too; repeatable.")] = None,

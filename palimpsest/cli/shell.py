@@ -82,6 +82,16 @@ _EXITS: tuple[tuple[type[CallError], Exit], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """Where a command was told to go, and with which key; empty where it was told nothing."""
+
+    target: str
+    key: str
+    operator: bool
+    """The command is for operators alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class Shell:
     """A connection, and where answers go: `console` is standard output, `errors` the other one."""
 
@@ -115,7 +125,7 @@ def command(
     ) -> Callable[Concatenate[Shell, Options], Awaitable[None]]:
         @wraps(work)
         def run(*, target: str, key: str, json: bool, **options: Any) -> None:
-            asyncio.run(_run(work, target, key, json, options))
+            asyncio.run(_run(work, Access(target, key, operator), json, options))
 
         common = [
             ("target", Target, ""),
@@ -137,15 +147,15 @@ def command(
 
 
 async def _run(
-    work: Callable[..., Awaitable[None]], target: str, key: str, json: bool, options: dict[str, Any]
+    work: Callable[..., Awaitable[None]], access: Access, json: bool, options: dict[str, Any]
 ) -> None:
-    where, whence = find_target(target)
-    async with Connection(where, key) as connection:
+    where, whence = find_target(access.target)
+    async with Connection(where, access.key) as connection:
         shell = Shell(connection, json, console_of(sys.stdout), console_of(sys.stderr))
         try:
             await work(shell, **options)
         except CallError as error:
-            raise failed(error, json, where, whence, bool(key)) from error
+            raise failed(error, json, where, whence, access) from error
 
 
 def find_target(given: str) -> tuple[str, str]:
@@ -159,21 +169,25 @@ def find_target(given: str) -> tuple[str, str]:
     return local.DEFAULT_TARGET, "the default"
 
 
-def failed(error: CallError, json: bool, target: str, whence: str, has_key: bool) -> typer.Exit:
+def failed(error: CallError, json: bool, target: str, whence: str, access: Access) -> typer.Exit:
     """Prints an error as one line on standard error; returns what to raise."""
     code = next(code for kind, code in _EXITS if isinstance(error, kind))
     if json:
         print(MessageToJson(error.status, indent=None, ensure_ascii=False), file=sys.stderr)
         return typer.Exit(code)
-    return complain(_line(error, target, whence, has_key), code)
+    return complain(_line(error, target, whence, access), code)
 
 
-def _line(error: CallError, target: str, whence: str, has_key: bool) -> str:
+def _line(error: CallError, target: str, whence: str, access: Access) -> str:
     if isinstance(error, Unreachable):
         return f"{error.reason}: no answer from {target} ({whence}); `palimpsest up` starts a server here"
-    if isinstance(error, Unauthenticated) and not has_key:
+    if isinstance(error, Unauthenticated) and not access.key:
+        if access.operator:
+            return f"{error.reason}: no operator's key; set PALIMPSEST_OPERATOR_KEY or give --key"
         return f"{error.reason}: no API key; set PALIMPSEST_KEY or give --key"
     parts = [str(error)]
+    if error.reason == "GRAPH_NOT_FOUND":
+        parts.append("the first `add` to it makes it")
     if error.retry_after_seconds is not None:
         parts.append(f"try again in {error.retry_after_seconds:g} s")
     if error.reason == "INTERNAL" and error.request_id:

@@ -36,6 +36,14 @@ def amount(micros: int) -> str:
     return f"{sign}{whole:,}" + (f".{part:06}".rstrip("0") if part else "")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with what it counts, given in the singular or as a field's name: `2 statements added`."""
+    first, *rest = noun.replace("_", " ").split()
+    one = {"entities": "entity"}.get(first, first.removesuffix("s"))
+    many = first if first != one else f"{one}s"
+    return " ".join([f"{number:,}", one if number == 1 else many, *rest])
+
+
 def error(status: status_pb2.Status) -> str:
     """A failed job's or chunk's status as a line."""
     return str(error_of_status(status))

@@ -4,8 +4,8 @@ isort:skip_file
 Values that every call of the public API shares.
 
 Conventions of the whole package:
-  - The tenant comes from the API key alone; no request names it, save those of AdminService and
-    of the operator.
+  - Every call carries an API key as metadata: `authorization: Bearer pk_…`. The tenant comes from it
+    alone; no request names it, save those of AdminService and of the operator.
   - Instants are UTC `google.protobuf.Timestamp`s of the years 0001 to 9999, kept to the microsecond;
     finer digits are cut. Intervals are half-open: `[start, end)`.
   - Money is an int64 of micro-credits: 1,000,000 micros are one credit.

@@ -76,7 +76,7 @@ class Episode:
 
     `reference_time` is when it was said, `created_at` the clock's time of saving. `heading` is the path of
     headings above a document's chunk, `metadata` the tenant's own notes. Of a deleted episode `text` and
-    `metadata` are empty.
+    `metadata` are empty. `unlearned_at` is when understanding it failed: what it says is no known text then.
     """
 
     id: EpisodeId
@@ -95,6 +95,7 @@ class Episode:
     source: str = ""
     metadata: tuple[tuple[str, str], ...] = ()
     deleted_at: Instant | None = None
+    unlearned_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from services.preprocessor.layout import (
 )
 from services.preprocessor.passages import passages_of
 from services.preprocessor.source import Message, Source, text_hash
-from services.preprocessor.versions import changes
+from services.preprocessor.versions import changes, missed_sentences
 from services.stores.memory.port import TextStore
 
 
@@ -88,8 +88,9 @@ class Drafter:
             return await self._cut(of_document(source.text, source.reference_time), None)
         latest = await self._text.latest_version(self._scope, document)
         content = text_hash(source.text)
+        missed = frozenset[str]() if latest is None else await self._missed(latest)
         # The text as well: parts of it go when an episode is deleted, and may then be learned anew.
-        if latest is not None and latest.hash == content and latest.text == source.text:
+        if latest is not None and latest.hash == content and latest.text == source.text and not missed:
             return Draft(version=latest.version, nothing=NothingReason.UNCHANGED_DOCUMENT)
         version = DocumentVersion(
             document=document,
@@ -104,8 +105,17 @@ class Drafter:
         if latest is None:
             layout: Layout | None = of_document(source.text, source.reference_time)
         else:
-            layout = await asyncio.to_thread(changes, source.text, latest.text, source.reference_time)
+            layout = await asyncio.to_thread(changes, source.text, latest.text, source.reference_time, missed)
         return await self._cut(layout, version)
+
+    async def _missed(self, latest: DocumentVersion) -> frozenset[str]:
+        """The sentences of the latest version that could not be understood."""
+        episodes = await self._text.episodes_of_job(self._scope, latest.job)
+        missed, learned = (
+            "\n\n".join(one.text for one in episodes if (one.unlearned_at is not None) is failed)
+            for failed in (True, False)
+        )
+        return missed_sentences(missed, learned) if missed else frozenset()
 
     async def _cut(self, layout: Layout | None, version: DocumentVersion | None) -> Draft:
         """The draft of a text; without pieces it has nothing."""

@@ -119,6 +119,13 @@ class Preprocessor:
         deleted = await self._text.delete_episode(scope, episode, self._now())
         return pb.DeleteEpisodeTextResponse(deleted=deleted)
 
+    async def mark_unlearned(
+        self, scope: Scope, request: pb.MarkUnlearnedRequest
+    ) -> pb.MarkUnlearnedResponse:
+        """Keeps an episode whose understanding failed; said again, its text is new. Idempotent."""
+        await self._text.mark_unlearned(scope, EpisodeId(request.episode_id), self._now())
+        return pb.MarkUnlearnedResponse()
+
     async def _saved(self, scope: Scope, job: JobId, source: Source) -> Draft | None:
         """What this job has saved before; None when it has not."""
         episodes = await self._text.episodes_of_job(scope, job)

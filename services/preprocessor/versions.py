@@ -46,10 +46,16 @@ class Contents:
         )
 
 
-def changes(text: str, before: str, said_at: Instant) -> Layout | None:
+def missed_sentences(missed: str, learned: str) -> frozenset[str]:
+    """The sentences of what could not be understood that stand in nothing that was; for `changes`."""
+    return frozenset(map(_words, sentences(missed))) - frozenset(map(_words, sentences(learned)))
+
+
+def changes(text: str, before: str, said_at: Instant, missed: frozenset[str] = frozenset()) -> Layout | None:
     """The paragraphs of `text` that say what `before` did not, as a text of their own; None without any.
 
-    A heading is context: kept above what changed under it, no change by itself unless nothing is under it.
+    `missed` are sentences of `before` that count as not said. A heading is context: kept above what changed
+    under it, no change by itself unless nothing is under it.
     """
     known = Contents(before)
     found = blocks(text)
@@ -57,7 +63,7 @@ def changes(text: str, before: str, said_at: Instant) -> Layout | None:
         block
         for block, following in zip_longest(found, found[1:])
         if (block.heading is None or _stands_alone(block, following))
-        and not known.has(text[block.start : block.end])
+        and (not known.has(said := text[block.start : block.end]) or _says_one(said, missed))
     ]
     if not changed:
         return None
@@ -79,6 +85,10 @@ def removed(passages: Iterable[Passage], text: str) -> list[PassageId]:
             if not (now.has_part(passage.text) if outer else now.has(passage.text)):
                 gone.append(passage.id)
     return gone
+
+
+def _says_one(paragraph: str, wanted: frozenset[str]) -> bool:
+    return bool(wanted) and any(_words(sentence) in wanted for sentence in sentences(paragraph))
 
 
 def _words(text: str) -> str:

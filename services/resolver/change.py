@@ -24,7 +24,6 @@ class Revoked:
     claims: int = 0
     ends: int = 0
     denials: int = 0
-    verdicts: int = 0
     voice: int = 0
 
 

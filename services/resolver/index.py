@@ -1,6 +1,7 @@
 """Index: the vectors of statements, entities and voice aspects, kept in step with a change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from services.domain.graph import EntityType, Span, Statement
 from services.domain.ids import StatementId
@@ -11,6 +12,11 @@ from services.resolver.change import Change
 from services.stores.graph.port import GraphStore
 from services.stores.memory.port import VoiceStore
 from services.stores.vectors.port import Collection, VectorRow, VectorStore
+
+T = TypeVar("T")
+
+BATCH = 64
+"""Rows embedded and written at a time: who completes what a writer left half way goes on from there."""
 
 
 class Index:
@@ -32,11 +38,12 @@ class Index:
         await self._statements(scope, change)
         entities = [e for e in change.commit.entities if e.type is not EntityType.PREDICATE]
         await self._rows(scope, Collection.ENTITIES, [(e.id, e.name, "") for e in entities])
-        voice = [(v.id, v.text, v.kind) for v in change.voice]
+        await self._rows(scope, Collection.VOICE, [(v.id, v.text, v.kind) for v in change.voice])
         if change.voice_retold:
-            retold = await self._voice.aspects(scope, [id for id, _ in change.voice_retold])
-            voice += [(v.id, v.text, v.kind) for v in retold if v.text]
-        await self._rows(scope, Collection.VOICE, voice)
+            ids = [id for id, _ in change.voice_retold]
+            await self._vectors.delete(scope, Collection.VOICE, ids)
+            retold = await self._voice.aspects(scope, ids)
+            await self._rows(scope, Collection.VOICE, [(v.id, v.text, v.kind) for v in retold if v.text])
 
     async def remove(self, scope: Scope, change: Change, orphans: Sequence[str]) -> None:
         """Deletes the rows of what lost all support."""
@@ -79,30 +86,38 @@ class Index:
             and statement.id in hulls
             and (statement.id not in existing or not _covers(existing[statement.id], hulls[statement.id]))
         ]
-        fresh = [statement for statement in stale if statement.id not in existing]
-        embedded = await self._embed([statement.fact for statement in fresh])
-        vectors = {statement.id: vector for statement, vector in zip(fresh, embedded, strict=True)}
-        rows = [
-            _statement_row(statement, vectors.get(statement.id), existing, hulls[statement.id])
-            for statement in stale
-        ]
-        if rows:
+        for batch in _batches(stale):
+            fresh = [statement for statement in batch if statement.id not in existing]
+            embedded = await self._embed([statement.fact for statement in fresh])
+            vectors = {statement.id: vector for statement, vector in zip(fresh, embedded, strict=True)}
+            rows = [
+                _statement_row(statement, vectors.get(statement.id), existing, hulls[statement.id])
+                for statement in batch
+            ]
             await self._vectors.upsert(scope, Collection.STATEMENTS, rows)
 
     async def _rows(
         self, scope: Scope, collection: Collection, items: Sequence[tuple[str, str, str]]
     ) -> None:
-        if not items:
-            return
-        vectors = await self._embed([text for _, text, _ in items])
-        rows = [
-            VectorRow(made, vector, aspect=aspect)
-            for (made, _, aspect), vector in zip(items, vectors, strict=True)
-        ]
-        await self._vectors.upsert(scope, collection, rows)
+        """Writes rows of ids, texts and aspects; of many, those that are not there yet."""
+        if len(items) > BATCH:
+            there = await self._vectors.fetch(scope, collection, [id for id, _, _ in items])
+            items = [item for item in items if item[0] not in there]
+        for batch in _batches(items):
+            vectors = await self._embed([text for _, text, _ in batch])
+            rows = [
+                VectorRow(made, vector, aspect=aspect)
+                for (made, _, aspect), vector in zip(batch, vectors, strict=True)
+            ]
+            await self._vectors.upsert(scope, collection, rows)
 
     async def _embed(self, texts: Sequence[str]) -> Vectors | Sequence[Vectors]:
         return await self._embedder.passages(texts) if texts else ()
+
+
+def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]
 
 
 def _changed(change: Change) -> set[StatementId]:

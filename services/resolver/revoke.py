@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, EpisodeId, PassageId, RecordId, Revision, StatementId, derive_id
 from services.domain.instants import Instant, Precision
+from services.domain.memory import VoiceClaim
 from services.domain.records import Claim, Denial, End, EndReason, Source
 from services.domain.scope import Scope
 from services.resolver.change import Draft, Revoked
@@ -60,7 +61,7 @@ class Revocations:
         draft.emptied = dict(draft.revocations)
         await self._retell(scope, draft, cited)
         await self._revoke_voice(scope, episode, draft)
-        draft.revoked = Revoked(len(claims), len(ends), len(denials), len(verdicts), len(draft.voice_revoked))
+        draft.revoked = Revoked(len(claims), len(ends), len(denials), len(draft.voice_revoked))
         if not draft.empty or not await self._deleted_before(scope, episode):
             made = derive_id(scope, "decision", _DELETE, episode, revision)
             draft.decisions.append(Decision(made, revision, self._now(), _DELETE, episode, actor, why))
@@ -117,13 +118,20 @@ class Revocations:
             for claim in records.claims
             if claim.revoked_at is None and claim.source.passage not in gone
         }
+        claimed: dict[StatementId, Instant] = {}
+        for claim in records.claims:
+            if claim.revoked_at is None:
+                latest = claimed.get(claim.statement, claim.attested_at)
+                claimed[claim.statement] = max(latest, claim.attested_at)
+        # A version before has ended these, and nothing said them since.
         ended = {
             end.statement
             for end in records.ends
-            if end.revoked_at is None and end.reason is EndReason.SOURCE_REMOVED and end.at == at
+            if end.revoked_at is None
+            and end.reason is EndReason.SOURCE_REMOVED
+            and end.at >= claimed.get(end.statement, end.at)
         }
-        claimed = {claim.statement for claim in records.claims if claim.revoked_at is None}
-        for statement in sorted((statements & claimed) - supported - ended):
+        for statement in sorted((statements & claimed.keys()) - supported - ended):
             made = RecordId(derive_id(scope, "end", "source-removed", statement, at, episode))
             draft.ends[made] = End(
                 made,
@@ -150,7 +158,12 @@ class Revocations:
                     draft.voice_unsupported.add(aspect.id)
                 continue
             spoke = {claim.recorded_at for claim in mine}
-            if aspect.created_at in spoke or aspect.created_at not in {claim.recorded_at for claim in left}:
-                earliest = min(left, key=lambda claim: (claim.attested_at, claim.id))
-                if mine and earliest.quote != aspect.text:
-                    draft.voice_retold[aspect.id] = earliest.quote
+            others = {claim.recorded_at for claim in left}
+            quotes = [claim.quote for claim in sorted(left, key=_attested) if claim.quote]
+            wrote = aspect.created_at in spoke or aspect.created_at not in others
+            if mine and wrote and quotes and quotes[0] != aspect.text:
+                draft.voice_retold[aspect.id] = quotes[0]
+
+
+def _attested(claim: VoiceClaim) -> tuple[Instant, RecordId]:
+    return claim.attested_at, claim.id

@@ -1,7 +1,7 @@
 """The resolver service: stages facts, resolves them into revisions, takes assertions, revokes episodes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
@@ -61,7 +61,7 @@ class Resolver:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""
         await self._kept(scope, [EpisodeId(request.episode_id)])
         await self._staging.stage(scope, EpisodeId(request.episode_id), request.SerializeToString())
-        return pb.StoreFactsResponse(world=len(request.world), voice=len(request.voice))
+        return pb.StoreFactsResponse()
 
     async def resolve(self, scope: Scope, request: pb.ResolveRequest) -> pb.ResolveResponse:
         """Publishes a staged chunk. Idempotent by episode. Raises EpisodeNotFound, Conflict, EngineError."""
@@ -137,7 +137,6 @@ class Resolver:
         revoked = published.outcome.revoked
         return pb.RevokeResponse(
             revision=published.revision,
-            revoked=sum(astuple(revoked)),
             claims=revoked.claims,
             ends=revoked.ends,
             denials=revoked.denials,
@@ -226,10 +225,16 @@ def _spoken(
     spoken: list[Spoken] = []
     for message in staged.voice:
         passage = passages.get(PassageId(message.passage_id))
-        fact = voice_in(message)
-        if passage is None or fact.kind is None:
-            reason = DropReason.UNKNOWN_TURN if passage is None else DropReason.UNCLASSIFIED_VOICE
-            draft.dropped.append(Dropped(reason, message.turn))
+        if passage is None:
+            draft.dropped.append(Dropped(DropReason.UNKNOWN_TURN, message.turn))
+            continue
+        try:
+            fact = voice_in(message)
+        except ValueError:
+            draft.dropped.append(Dropped(DropReason.INVALID, message.turn))
+            continue
+        if fact.kind is None:
+            draft.dropped.append(Dropped(DropReason.UNCLASSIFIED_VOICE, message.turn))
             continue
         spoken.append(Spoken(fact, fact.kind, passage.id, _attested(passage, episode)))
     return spoken

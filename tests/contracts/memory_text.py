@@ -1,6 +1,7 @@
 """What every store of text and staged payloads must do. A store's test gives the fixture `memory`."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -103,6 +104,17 @@ class TextContract:
         asked = ["m-2", "", "m-1", "\ud800"]
         assert await memory.text.known_message_ids(SCOPE, SESSION, asked) == {"m-1"}
         assert await memory.text.known_message_ids(SCOPE, SessionId("other"), asked) == frozenset()
+
+    async def test_what_could_not_be_understood_is_kept_and_not_known(self, memory: SqlMemory) -> None:
+        passages = [passage("p", "e", hash="one", message_id="m-1"), passage("q", "f", hash="two")]
+        await memory.text.save(SCOPE, [episode("e"), episode("f")], passages, None)
+        await memory.text.mark_unlearned(SCOPE, EpisodeId("e"), NOW)
+        await memory.text.mark_unlearned(SCOPE, EpisodeId("absent"), NOW)
+        assert await memory.text.known_hashes(SCOPE, SESSION, None, ["one", "two"]) == {"two"}
+        assert await memory.text.known_message_ids(SCOPE, SESSION, ["m-1"]) == frozenset()
+        (kept,) = await memory.text.episodes(SCOPE, [EpisodeId("e")])
+        assert kept == replace(episode("e"), unlearned_at=NOW)
+        assert len(await memory.text.passages_of(SCOPE, EpisodeId("e"))) == 1
 
     async def test_passages_can_be_added_to_an_episode_that_is_there(self, memory: SqlMemory) -> None:
         await memory.text.save(SCOPE, [episode("e")], [], None)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -250,3 +251,38 @@ async def test_a_chunk_that_fails_is_named_and_not_paid_for(
     assert job.credits.spent_micros == earned
     assert job.credits.refunded_micros >= share > 0
     assert await balance(memory.tenant) == (before[0] - earned, 0)
+
+
+@pytest.mark.parametrize("more", [{"session_id": "s"}, {"kind": DOCUMENT, "document_id": "d"}, {}], ids=str)
+async def test_what_failed_is_learned_when_it_is_said_again(
+    library: Library, memory: Memory, more: dict[str, Any]
+) -> None:
+    library.server.rules.append(Rule("extract_world", "", replies.refused()))
+    failed = await memory.say("Atlas uses MySQL.", "2026-01-10", **more)
+    assert failed.state == job_pb2.JOB_STATE_FAILED
+    library.server.rules.clear()
+    again = await memory.say("Atlas uses MySQL.", "2026-01-10", **more)
+    assert again.state == job_pb2.JOB_STATE_SUCCEEDED
+    assert await memory.facts() == {("Atlas", "uses", "MySQL", "2026-01-10", "")}
+    assert again.credits.spent_micros > 0
+    if more:
+        third = await memory.say("Atlas uses MySQL.", "2026-01-10", **more)
+        assert third.credits.spent_micros == 0, "now it is known"
+        assert set((await memory.claims()).values()) == {1}
+
+
+async def test_only_the_failed_chunk_of_a_document_is_understood_again(
+    library: Library, memory: Memory
+) -> None:
+    text = ten_sections()
+    library.server.rules.append(Rule("extract_world", "", refusing(["Service4 "])))
+    first = await memory.say(text, "2026-01-01", kind=DOCUMENT, document_id="d")
+    assert first.state == job_pb2.JOB_STATE_PARTIAL
+    library.server.rules.clear()
+    library.server.asked.clear()
+    again = await memory.say(text, "2026-01-01", kind=DOCUMENT, document_id="d")
+    assert again.state == job_pb2.JOB_STATE_SUCCEEDED
+    said = [turn["text"] for one in library.server.of_task("extract_world") for turn in one.blocks["turns"]]
+    assert [words for words in said if "Service" in words and "Service4 " not in words] == []
+    assert {fact[0] for fact in await memory.facts()} == {f"Service{number}" for number in range(10)}
+    assert set((await memory.claims()).values()) == {1}

@@ -8,6 +8,7 @@ import grpc
 import pytest
 import pytest_asyncio
 
+from gateway.credits.audit import audit
 from palimpsest.v1 import (
     common_pb2,
     entity_pb2,
@@ -29,6 +30,8 @@ _numbers = count()
 async def product(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Product]:
     async with a_product(tmp_path_factory.mktemp("edges"), engine=OfflineEngine()) as product:
         yield product
+        stores = product.running.gateway.stores
+        assert await audit(stores.ledger_database, stores.clock) == []
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -54,88 +54,101 @@ def places(folder: Path) -> set[str]:
     return {place for place, text in cells(folder) if CANARY in text.lower()}
 
 
+def files(folder: Path) -> set[str]:
+    return {place.split(":")[0] for place in places(folder)}
+
+
 def said(turn: int, quote: str, target: str, fact: str, **more: Any) -> WorldFact:
     kind = more.pop("kind", FactKind.CLAIM)
     return WorldFact(kind, Mention("Fay"), "likes", Mention(target), fact, turn, quote, **more)
 
 
+QUOTE = f"I like tea and my {CANARY} does."
+AGAIN = "Tea is what I like."
+
+
+def hears_of_the_canary(engine: ScriptedEngine) -> None:
+    """Of QUOTE: a fact that others may say too, one that is the canary's, an end, and a sentence."""
+    since = StatedTime(f"since {CANARY}")
+    engine.world = tasks.WorldFacts(
+        (
+            said(0, QUOTE, "tea", f"Fay likes tea as her {CANARY}.", start=since),
+            said(0, QUOTE, CANARY, f"Fay likes her {CANARY}."),
+            said(0, QUOTE, f"the {CANARY} song", "Fay is over it.", kind=FactKind.END),
+        )
+    )
+    sentence = f"Fay prefers tea, as the {CANARY} does."
+    engine.voice = tasks.VoiceFacts((VoiceFact(sentence, 0, QUOTE, VoiceKind.PREFERENCE),))
+
+
+def hears_of_tea(engine: ScriptedEngine) -> None:
+    """Of AGAIN: the fact and the sentence that QUOTE said too, judged with the canary in every reason."""
+    engine.world = tasks.WorldFacts(
+        tuple(said(0, AGAIN, target, f"Fay likes {target}.") for target in ("tea", "rum"))
+    )
+    sentence = "Fay prefers tea, as the parrot does."
+    engine.voice = tasks.VoiceFacts((VoiceFact(sentence, 0, AGAIN, VoiceKind.PREFERENCE),))
+    engine.judge = lambda task: [
+        tasks.PairVerdict(pair.new, pair.candidate, VerdictKind.COMPATIBLE, f"not about the {CANARY}")
+        for pair in task.pairs
+    ]
+    engine.judge_of_voice = lambda task: [
+        tasks.VoiceVerdict(pair.new, pair.candidate, duplicate=True, why=CANARY) for pair in task.pairs
+    ]
+
+
+async def told_of_the_canary(folder: Path, memory: Memory, engine: HeldEngine) -> str:
+    """Says QUOTE with the canary in every field; answers its episode. Workflows hold no text meanwhile."""
+    hears_of_the_canary(engine)
+    asked = memory.episode(
+        QUOTE,
+        "2025-01-01",
+        session_id="s",
+        title=f"About a {CANARY}",
+        source=f"{CANARY}-bot",
+        metadata={CANARY: CANARY},
+    )
+    accepted = await memory.tenant.call(memory.tenant.memory.AddEpisode, asked)
+    await engine.asking.wait()
+    assert "workflows.db" not in files(folder)
+    engine.go.set()
+    job = await memory.end_of(accepted.job.job_id)
+    assert files(folder) == {"graph.db", "memory.db"}
+    return job.chunks[0].episode_id
+
+
 async def test_a_deleted_word_is_nowhere(tmp_path: Path) -> None:
     engine = HeldEngine()
     async with a_product(tmp_path, engine=engine) as product:
-        tenant = await product.tenant("acme")
-        memory = Memory(tenant, "notes")
-        quote = f"I like tea and my {CANARY} does."
-        engine.world = tasks.WorldFacts(
-            (
-                said(
-                    0,
-                    quote,
-                    "tea",
-                    f"Fay likes tea as her {CANARY} does.",
-                    start=StatedTime(f"since {CANARY}"),
-                ),
-                said(0, quote, CANARY, f"Fay likes her {CANARY}."),
-                said(0, quote, f"the {CANARY} song", "Fay is over it.", kind=FactKind.END),
-            )
-        )
-        engine.voice = tasks.VoiceFacts(
-            (VoiceFact(f"Fay prefers tea, as the {CANARY} does.", 0, quote, VoiceKind.PREFERENCE),)
-        )
-        accepted = await tenant.call(
-            tenant.memory.AddEpisode,
-            memory.episode(
-                quote,
-                "2025-01-01",
-                session_id="s",
-                title=f"About a {CANARY}",
-                source=f"{CANARY}-bot",
-                metadata={CANARY: CANARY},
-            ),
-        )
-        await engine.asking.wait()
-        assert "workflows.db" not in {place.split(":")[0] for place in places(tmp_path)}
-        engine.go.set()
-        job = await memory.end_of(accepted.job.job_id)
-        first = job.chunks[0].episode_id
-        assert {"graph.db", "memory.db"} == {place.split(":")[0] for place in places(tmp_path)}
-        read = await memory.read_episode(first)
-        assert dict(read.episode.metadata) == {CANARY: CANARY}
+        memory = Memory(await product.tenant("acme"), "notes")
+        first = await told_of_the_canary(tmp_path, memory, engine)
+        hears_of_tea(engine)
+        await memory.say(AGAIN, "2025-02-01", session_id="s")
+        soup = ("Fay", "likes", f"{CANARY} soup")
+        asserted = await memory.assert_triples(soup, at="2025-03-01", request_id="soup")
 
-        again = "Tea is what I like."
-        engine.world = tasks.WorldFacts(
-            (said(0, again, "tea", "Fay likes tea."), said(0, again, "rum", "Fay likes rum."))
-        )
-        engine.voice = tasks.VoiceFacts(
-            (VoiceFact("Fay prefers tea, as the parrot does.", 0, again, VoiceKind.PREFERENCE),)
-        )
-        engine.judge = lambda task: [
-            tasks.PairVerdict(pair.new, pair.candidate, VerdictKind.COMPATIBLE, f"not about the {CANARY}")
-            for pair in task.pairs
-        ]
-        engine.judge_of_voice = lambda task: [
-            tasks.VoiceVerdict(pair.new, pair.candidate, duplicate=True, why=CANARY) for pair in task.pairs
-        ]
-        await memory.say(again, "2025-02-01", session_id="s")
-        asserted = await memory.assert_triples(
-            ("Fay", "likes", f"{CANARY} soup"), at="2025-03-01", request_id="soup"
-        )
-
+        question = "What does Fay like and prefer?"
+        assert CANARY in str(await memory.recall(question))
         gone = await memory.delete(first)
-        assert gone.counts.claims_revoked == 2
+        assert (gone.counts.claims_revoked, gone.counts.ends_revoked) == (2, 1)
         await memory.delete(asserted.episodes[0].episode_id)
         assert places(tmp_path) == set()
+        assert CANARY not in str(await memory.recall(question))
+        scope = graph(TenantId("acme"), "notes")
         vectors = product.resources.vectors
         assert isinstance(vectors, ArrayVectorStore)
-        assert await vectors.count(graph(TenantId("acme"), "notes"), Collection.PASSAGES) == 1
+        left = {collection: await vectors.count(scope, collection) for collection in Collection}
+        assert [left[one] for one in (Collection.PASSAGES, Collection.STATEMENTS, Collection.VOICE)] == [
+            1,
+            2,
+            1,
+        ]
         assert {(one.object.entity.name, one.fact) for one in await memory.statements()} == {
             ("tea", "Fay likes tea"),
             ("rum", "Fay likes rum."),
         }
 
         # Asking again for what was asserted and deleted tells its ids, and brings nothing back.
-        replayed = await memory.assert_triples(
-            ("Fay", "likes", f"{CANARY} soup"), at="2025-03-01", request_id="soup"
-        )
-        assert replayed.replayed
-        assert replayed.claims == asserted.claims
+        replayed = await memory.assert_triples(soup, at="2025-03-01", request_id="soup")
+        assert (replayed.replayed, replayed.claims) == (True, asserted.claims)
         assert places(tmp_path) == set()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gateway.credits.audit import audit
 from gateway.credits.money import MicroCredits
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
@@ -180,6 +181,7 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)
+        assert await audit(stores.ledger_database, stores.clock) == []
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ async def test_deleting_twice_changes_nothing_more(world: World) -> None:
     first = await world.resolver.revoke(world.scope, request)
     assert await world.resolver.revoke(world.scope, request) == first
     again = await world.resolver.revoke(world.scope, pb.RevokeRequest(commit_id="e", episode_id=episode.id))
-    assert (again.revision, again.revoked) == (first.revision, 0)
+    assert (again.revision, again.claims) == (first.revision, 0)
 
 
 async def test_fifty_writers_of_one_new_entity_leave_one_node(world: World) -> None:

@@ -124,7 +124,7 @@ async def test_deleting_an_episode_that_said_nothing_is_a_revision_once(world: W
     episode = await world.episode("a", on("2024-01-01"))
     first = await delete(world, episode, "one")
     again = await delete(world, episode, "two")
-    assert (first.revision, again.revision, again.revoked) == (1, 1, 0)
+    assert (first.revision, again.revision, again.claims) == (1, 1, 0)
     listed = await world.memory.decisions.list_decisions(world.scope, episode.id, PAGE)
     assert [(one.action, one.actor) for one in listed.items] == [("delete_episode", "user")]
 
@@ -153,6 +153,18 @@ async def test_a_removed_source_ends_again_what_the_deletion_of_its_version_gave
             assert await world.timeline("Atlas", "uses") == [("Redis", on("2024-01-01"), None)]
 
 
+async def test_a_later_version_does_not_move_an_end_that_an_earlier_one_made(world: World) -> None:
+    await claim(world, "v1", ("Atlas", "uses", "Redis"), "2024-01-01")
+    for version, day in (("v2", "2024-03-01"), ("v3", "2024-06-01")):
+        episode = await world.episode(version, on(day))
+        request = pb.EndUnsupportedRequest(
+            commit_id=version, removed_passage_ids=["passage-v1-0"], at=on(day), episode_id=episode.id
+        )
+        await world.resolver.end_unsupported(world.scope, request)
+    assert await world.timeline("Atlas", "uses") == [("Redis", on("2024-01-01"), on("2024-03-01"))]
+    assert await world.memory.revisions.current(world.scope) == 2
+
+
 async def test_a_backslash_before_u0000_is_only_text(world: World) -> None:
     await claim(world, "a", ("Fay", "likes", "a \\u0000 in JSON"), "2023-01-01")
     assert [name for name, _, _ in await world.timeline("Fay", "likes")] == ["a \\u0000 in JSON"]
@@ -177,6 +189,15 @@ async def test_resolving_again_tells_what_it_cost_and_dropped_the_first_time(wor
     assert [one.turn for one in first.dropped] == [3, 0]
     assert [receipt.stage for receipt in first.receipts] == ["judge_statements"]
     assert await world.resolver.resolve(world.scope, pb.ResolveRequest(episode_id=episode.id)) == first
+
+
+async def test_a_sentence_without_a_known_kind_is_dropped_and_named(world: World) -> None:
+    episode = await world.episode("a", on("2024-01-01"), ["I like rum."])
+    spoken = [voice("I like rum.", "passage-a-0") for _ in range(3)]
+    spoken[0].kind, spoken[1].kind = "", "Mood"
+    answer = await resolve(world, episode, *spoken)
+    assert [one.reason for one in answer.dropped] == ["UNCLASSIFIED_VOICE", "INVALID"]
+    assert len(answer.outcome.voice_added) == 1
 
 
 async def test_an_end_may_name_loosely_what_the_same_breath_began(world: World) -> None:

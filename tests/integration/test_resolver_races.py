@@ -1,7 +1,8 @@
 """Two processes on one graph, and writers that crash or pause half way: nothing is lost, nothing revived."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ from services.domain.instants import Instant
 from services.domain.memory import Episode
 from services.domain.records import VerdictKind
 from services.domain.scope import Scope
+from services.llm.port import ModelUnavailable, Vectors
 from services.llm.tasks import JudgeStatements, PairVerdict
+from services.resolver.service import Resolver
 from services.stores.graph.port import Commit, Records
 from services.stores.graph.sql import SqlGraphStore
 from services.stores.vectors.port import Collection
 from tests.builders import on
+from tests.doubles.embedder import HashEmbedder
 from tests.integration.resolving import World, a_world, said
 from tests.integration.test_resolver import CLAIM, claim, fact, resolve, stage, voice
 
@@ -158,6 +162,38 @@ async def test_a_verdict_is_never_taken_for_another_candidate(world: World) -> N
     await resolve(world, episode, fact(("Fay", "likes", "rum"), "passage-a-0", "I like rum."))
     assert asked == ["Fay likes tea", "Fay likes jam"]
     assert {name for name, _, end in await world.timeline("Fay", "likes") if end is None} == {"jam", "rum"}
+
+
+async def test_who_completes_a_large_revision_goes_on_where_its_writer_stopped(world: World) -> None:
+    episode = await world.episode("a", TOLD)
+    triples = [said(CLAIM, ("Fay", "likes", f"dish {n}"), TOLD, episode) for n in range(300)]
+    request = pb.AssertRequest(commit_id="many", assertions=triples)
+    embedder = Tiring(texts=400)
+    tired = Resolver(replace(world.parts, embedder=embedder))
+    for _ in range(2):  # 300 sentences and 301 names
+        with pytest.raises(ModelUnavailable):
+            await tired.assert_(world.scope, request)  # noqa: PT009
+        embedder.texts = 150
+    await world.resolver.assert_(world.scope, request)  # noqa: PT009
+    assert embedder.embedded == 300 + 3 * 64  # nothing twice
+    assert await world.vectors.count(world.scope, Collection.STATEMENTS) == 300
+    assert await world.vectors.count(world.scope, Collection.ENTITIES) == 301
+
+
+class Tiring(HashEmbedder):
+    """An embedder that fails once it has embedded so many more texts."""
+
+    def __init__(self, texts: int) -> None:
+        super().__init__()
+        self.texts = texts
+        self.embedded = 0
+
+    async def passages(self, texts: Sequence[str]) -> Vectors:
+        if len(texts) > self.texts:
+            raise ModelUnavailable("tired")
+        self.texts -= len(texts)
+        self.embedded += len(texts)
+        return await super().passages(texts)
 
 
 async def test_a_revision_left_begun_is_completed_before_its_episode_is_deleted(world: World) -> None:

@@ -60,6 +60,11 @@ class PreprocessorServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextResponse.FromString,
                 _registered_method=True)
+        self.MarkUnlearned = channel.unary_unary(
+                '/palimpsest.internal.v1.PreprocessorService/MarkUnlearned',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedResponse.FromString,
+                _registered_method=True)
 
 
 class PreprocessorServiceServicer:
@@ -101,6 +106,13 @@ class PreprocessorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def MarkUnlearned(self, request, context):
+        """Says that understanding an episode failed: said again, its text is new. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PreprocessorServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +140,11 @@ def add_PreprocessorServiceServicer_to_server(servicer, server):
                     servicer.DeleteEpisodeText,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextResponse.SerializeToString,
+            ),
+            'MarkUnlearned': grpc.unary_unary_rpc_method_handler(
+                    servicer.MarkUnlearned,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -266,6 +283,33 @@ class PreprocessorService:
             '/palimpsest.internal.v1.PreprocessorService/DeleteEpisodeText',
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MarkUnlearned(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.PreprocessorService/MarkUnlearned',
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -43,6 +43,8 @@ class PreprocessorServiceStub:
     """One version of a document, whole."""
     DeleteEpisodeText: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.DeleteEpisodeTextRequest, _preprocessor_pb2.DeleteEpisodeTextResponse]
     """Removes an episode's text and passages. Idempotent."""
+    MarkUnlearned: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.MarkUnlearnedRequest, _preprocessor_pb2.MarkUnlearnedResponse]
+    """Says that understanding an episode failed: said again, its text is new. Idempotent."""
 
 @_typing.type_check_only
 class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
@@ -59,6 +61,8 @@ class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
     """One version of a document, whole."""
     DeleteEpisodeText: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.DeleteEpisodeTextRequest, _preprocessor_pb2.DeleteEpisodeTextResponse]  # type: ignore[assignment]
     """Removes an episode's text and passages. Idempotent."""
+    MarkUnlearned: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.MarkUnlearnedRequest, _preprocessor_pb2.MarkUnlearnedResponse]  # type: ignore[assignment]
+    """Says that understanding an episode failed: said again, its text is new. Idempotent."""
 
 class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
     """Turns text into saved episodes."""
@@ -102,5 +106,13 @@ class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_preprocessor_pb2.DeleteEpisodeTextResponse, _abc.Awaitable[_preprocessor_pb2.DeleteEpisodeTextResponse]]:
         """Removes an episode's text and passages. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def MarkUnlearned(
+        self,
+        request: _preprocessor_pb2.MarkUnlearnedRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_preprocessor_pb2.MarkUnlearnedResponse, _abc.Awaitable[_preprocessor_pb2.MarkUnlearnedResponse]]:
+        """Says that understanding an episode failed: said again, its text is new. Idempotent."""
 
 def add_PreprocessorServiceServicer_to_server(servicer: PreprocessorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -61,25 +61,16 @@ Global___StoreFactsRequest: _TypeAlias = StoreFactsRequest  # noqa: Y015
 
 @_typing.final
 class StoreFactsResponse(_message.Message):
-    """Says what was staged."""
+    """Says that it is staged."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    WORLD_FIELD_NUMBER: _builtins.int
-    VOICE_FIELD_NUMBER: _builtins.int
-    world: _builtins.int
-    """Triples staged."""
-    voice: _builtins.int
-    """Sentences staged."""
     def __init__(
         self,
-        *,
-        world: _builtins.int = ...,
-        voice: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["voice", b"voice", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -425,22 +416,19 @@ class RevokeResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REVISION_FIELD_NUMBER: _builtins.int
-    REVOKED_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
     ENDS_FIELD_NUMBER: _builtins.int
     DENIALS_FIELD_NUMBER: _builtins.int
     VOICE_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
-    """The published revision."""
-    revoked: _builtins.int
-    """Records revoked."""
+    """The published revision; the current one when all was revoked before."""
     claims: _builtins.int
-    """Of the records, claims."""
+    """Claims revoked."""
     ends: _builtins.int
-    """Of the records, ends."""
+    """Ends revoked."""
     denials: _builtins.int
-    """Of the records, denials."""
+    """Denials revoked."""
     voice: _builtins.int
     """Claims and ends of voice aspects revoked."""
     @_builtins.property
@@ -451,7 +439,6 @@ class RevokeResponse(_message.Message):
         self,
         *,
         revision: _builtins.int = ...,
-        revoked: _builtins.int = ...,
         outcome: Global___Outcome | None = ...,
         claims: _builtins.int = ...,
         ends: _builtins.int = ...,
@@ -460,7 +447,7 @@ class RevokeResponse(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "denials", b"denials", "ends", b"ends", "outcome", b"outcome", "revision", b"revision", "revoked", b"revoked", "voice", b"voice"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "denials", b"denials", "ends", b"ends", "outcome", b"outcome", "revision", b"revision", "voice", b"voice"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -153,6 +153,8 @@ def sentence(draft: Draft) -> str:
     first = words.split(" ", 1)[0]
     if first == "born":
         words = f"was {words}"
-    elif draft.nature is not Nature.EVENT and (first in _BE_BEFORE or first.endswith("ed")):
+    elif draft.nature is not Nature.EVENT and (
+        first in _BE_BEFORE or (first.endswith("ed") and first != words)
+    ):
         words = f"is {words}"
     return f"{subject} {words} {target}."

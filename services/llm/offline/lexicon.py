@@ -35,6 +35,10 @@ class Lexicon:
         words = name.lower().split()
         return bool(words) and (words[0] in self.technologies or words[-1] in self.technologies)
 
+    def tells_state(self, lemma: str) -> bool:
+        """True for a verb of the states, whatever preposition it stands with."""
+        return any(key.split(" ", 1)[0] == lemma for key in self.states)
+
 
 @cache
 def lexicon() -> Lexicon:

@@ -14,6 +14,7 @@ from services.domain.facts import FactKind, StatedTime
 from services.domain.instants import Instant, Precision
 from services.llm.offline.clauses import Clause, Tense, Turn
 from services.llm.offline.drafts import Draft, Nature
+from services.llm.offline.lexicon import lexicon
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -81,13 +82,19 @@ def times_of(doc: "Doc", clauses: Sequence[Clause], said_at: Instant, time_zone:
 
 
 def _share(of_verb: dict[int, list[TimeExpression]], verbs: dict[int, Clause]) -> None:
-    """Gives "left Google and joined Meta in March" one time: for verbs joined by "and" and told alike."""
+    """Gives "left Google and joined Meta in March" one time: for verbs joined by "and" and told alike.
+
+    In "lived in Paris and moved to Rome in March" they aren't: the state was over when the date began.
+    """
+    is_state = lexicon().tells_state
     for position, times in list(of_verb.items()):
-        if times[0].relation is not Relation.AT:
+        dated = verbs[position]
+        if times[0].relation is not Relation.AT or dated.tense not in _PAST:
             continue
         for other, clause in verbs.items():
-            joined = clause.verb.head.i == position or verbs[position].verb.head.i == other
-            if joined and other not in of_verb and clause.tense in _PAST and verbs[position].tense in _PAST:
+            joined = clause.verb.head.i == position or dated.verb.head.i == other
+            alike = clause.tense in _PAST and (is_state(dated.lemma) or not is_state(clause.lemma))
+            if joined and alike and other not in of_verb:
                 of_verb[other] = times
 
 

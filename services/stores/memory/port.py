@@ -75,7 +75,10 @@ class TextStore(Protocol):
     async def known_hashes(
         self, scope: Scope, session: SessionId | None, document: DocumentId | None, hashes: Sequence[str]
     ) -> frozenset[str]:
-        """Which passage hashes this session or document already has, deleted episodes left out."""
+        """Which passage hashes this session or document already has.
+
+        Episodes that are deleted, or whose understanding failed, are left out; likewise for message ids.
+        """
         ...
 
     async def known_message_ids(
@@ -111,6 +114,10 @@ class TextStore(Protocol):
 
     async def delete_episode(self, scope: Scope, episode: EpisodeId, at: Instant) -> bool:
         """Removes text and passages and marks the episode; False if it is not there or deleted already."""
+        ...
+
+    async def mark_unlearned(self, scope: Scope, episode: EpisodeId, at: Instant) -> None:
+        """Keeps an episode whose understanding failed, and no longer counts its passages as known."""
         ...
 
     async def count_episodes(self, scope: Scope) -> int: ...

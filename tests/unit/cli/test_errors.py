@@ -14,6 +14,7 @@ from tests.unit.cli.conftest import Run
 from tests.unit.cli.serving import Scripted, refusal
 
 Code = grpc.StatusCode
+NAMED = error_details_pb2.ResourceInfo(resource_type="thing", resource_name="Nobody")
 WAIT = error_details_pb2.RetryInfo(retry_delay=Duration(seconds=2))
 
 
@@ -24,8 +25,14 @@ WAIT = error_details_pb2.RetryInfo(retry_delay=Duration(seconds=2))
          "API_KEY_INVALID: no valid API key"),
         (refusal(Code.PERMISSION_DENIED, "SCOPE_MISSING", "needs READ"), Exit.FORBIDDEN,
          "SCOPE_MISSING: needs READ"),
-        (refusal(Code.NOT_FOUND, "GRAPH_NOT_FOUND", "no such graph"), Exit.NOT_FOUND,
-         "GRAPH_NOT_FOUND: no such graph"),
+        (refusal(Code.NOT_FOUND, "ENTITY_NOT_FOUND", "no such entity"), Exit.NOT_FOUND,
+         "ENTITY_NOT_FOUND: no such entity"),
+        (refusal(Code.NOT_FOUND, "ENTITY_NOT_FOUND", "no such entity", NAMED), Exit.NOT_FOUND,
+         "ENTITY_NOT_FOUND: no such entity: Nobody"),
+        (refusal(Code.NOT_FOUND, "GRAPH_NOT_FOUND", "no such graph", NAMED), Exit.NOT_FOUND,
+         "GRAPH_NOT_FOUND: no such graph: Nobody; the first `add` to it makes it"),
+        (refusal(Code.ALREADY_EXISTS, "GRAPH_ALREADY_EXISTS", "the graph exists", NAMED), Exit.FAILED,
+         "GRAPH_ALREADY_EXISTS: the graph exists"),
         (refusal(Code.RESOURCE_EXHAUSTED, "INSUFFICIENT_CREDITS", "too few"), Exit.CREDITS,
          "INSUFFICIENT_CREDITS: too few"),
         (refusal(Code.FAILED_PRECONDITION, "MAX_CREDITS_EXCEEDED", "too many"), Exit.CREDITS,
@@ -99,6 +106,13 @@ def test_no_key_is_told_as_such(server: Scripted, run: Run) -> None:
     result = run("balance", PALIMPSEST_KEY="")
     assert result.exit_code == Exit.FORBIDDEN
     assert "set PALIMPSEST_KEY or give --key" in result.stderr
+
+
+def test_an_operators_command_without_a_key_asks_for_the_operators(server: Scripted, run: Run) -> None:
+    server.answers("CreateTenant", refusal(Code.UNAUTHENTICATED, "API_KEY_INVALID", "no valid API key"))
+    result = run("tenant", "create", "acme", PALIMPSEST_KEY="", PALIMPSEST_OPERATOR_KEY="")
+    assert result.exit_code == Exit.FORBIDDEN
+    assert "set PALIMPSEST_OPERATOR_KEY or give --key" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["balance", "--nonsense"], ["recall", "g"]])

@@ -3,9 +3,11 @@
 import io
 from typing import Literal
 
+import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from rich.console import Console, RenderableType
 
+from palimpsest.cli import words
 from palimpsest.cli.facts import statement_of, timeline_of
 from palimpsest.cli.graphs import graph_of
 from palimpsest.cli.money import ledger_of
@@ -60,6 +62,22 @@ def timeline() -> memory_statements_pb2.GetTimelineResponse:
         predicate=entity_pb2.Predicate(name="works_at"),
         revision=2,
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (1, "statements_added", "1 statement added"),
+        (2, "statements_added", "2 statements added"),
+        (1, "entities_merged", "1 entity merged"),
+        (3, "entities_merged", "3 entities merged"),
+        (1, "source", "1 source"),
+        (0, "source", "0 sources"),
+        (1_200, "tokens saved", "1,200 tokens saved"),
+    ],
+)
+def test_a_number_and_its_noun_agree(number: int, noun: str, text: str) -> None:
+    assert words.counted(number, noun) == text
 
 
 def test_what_ended_is_struck_through_in_a_terminal() -> None:

@@ -13,7 +13,7 @@ from services.domain.scope import GraphId, Scope, TenantId
 from services.preprocessor.blocks import blocks, paragraph_starts
 from services.preprocessor.layout import of_document
 from services.preprocessor.passages import passages_of
-from services.preprocessor.versions import changes, removed
+from services.preprocessor.versions import changes, missed_sentences, removed
 
 NOW = Instant(0)
 SCOPE = Scope(TenantId("t"), GraphId("g"))
@@ -148,3 +148,12 @@ def test_new_and_gone_are_the_two_differences(before: list[str], after: list[str
     fresh = [paragraph for paragraph in after if paragraph not in before]
     assert (new_text(new, old) or "") == "\n\n".join(fresh)
     assert set(gone(old, new)) == {paragraph for paragraph in before if paragraph not in after}
+
+
+def test_what_could_not_be_understood_is_a_change_until_it_is() -> None:
+    before = "Atlas uses MySQL. It is old.\n\nKite uses Redis. It is old.\n"
+    missed = missed_sentences("Kite uses Redis. It is old.", "Atlas uses MySQL. It is old.")
+    layout = changes(before, before, NOW, missed)
+    assert layout is not None
+    assert layout.text == "Kite uses Redis. It is old."
+    assert changes(before, before, NOW, missed_sentences("It is old.", "It is old.")) is None

@@ -44,6 +44,7 @@ episodes = Table(
     Column("source", Prose, nullable=False),
     Column("metadata", Prose, nullable=False, doc="JSON array of pairs of texts"),
     Column("deleted_at", Int64),
+    Column("unlearned_at", Int64),
     Index("memory_episodes_job", "scope", "job", "position", "id"),
     Index("memory_episodes_said", "scope", "reference_time", "id"),
     Index("memory_episodes_session", "scope", "session_key", "reference_time", "id"),

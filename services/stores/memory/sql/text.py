@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import DocumentId, EpisodeId, JobId, PassageId, SessionId
@@ -23,6 +23,11 @@ T = TypeVar("T")
 I = TypeVar("I", bound=str)  # noqa: E741
 
 _EPISODES, _PASSAGES, _VERSIONS = schema.episodes.c, schema.passages.c, schema.versions.c
+
+_UNLEARNED = exists().where(
+    _EPISODES.scope == _PASSAGES.scope, _EPISODES.id == _PASSAGES.episode, _EPISODES.unlearned_at.is_not(None)
+)
+"""Of a passage: understanding its episode failed."""
 
 _LONG_ENOUGH = 40
 """Characters from which a text is cut out of a document wherever it stands. A shorter one may be part of
@@ -158,6 +163,13 @@ class SqlTextStore:
         async with self._database.write() as connection:
             return await _delete(connection, scope, episode, at)
 
+    async def mark_unlearned(self, scope: Scope, episode: EpisodeId, at: Instant) -> None:
+        if not is_storable(episode):
+            return
+        this = and_(_EPISODES.scope == scope.key, _EPISODES.id == episode)
+        async with self._database.write() as connection:
+            await connection.execute(update(schema.episodes).where(this).values(unlearned_at=at))
+
     async def count_episodes(self, scope: Scope) -> int:
         """How many there are, deleted ones left out."""
         async with self._database.read() as connection:
@@ -181,7 +193,9 @@ class SqlTextStore:
         async with self._database.read() as connection:
             for chunk in _id_chunks(asked):
                 query = (
-                    select(column).distinct().where(_PASSAGES.scope == scope.key, where, column.in_(chunk))
+                    select(column)
+                    .distinct()
+                    .where(_PASSAGES.scope == scope.key, where, column.in_(chunk), ~_UNLEARNED)
                 )
                 found.update((await connection.execute(query)).scalars())
         return found

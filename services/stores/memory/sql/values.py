@@ -64,6 +64,7 @@ def episode_row(scope: Scope, episode: Episode) -> Row:
         "source": episode.source,
         "metadata": json.dumps(episode.metadata, ensure_ascii=False),
         "deleted_at": episode.deleted_at,
+        "unlearned_at": episode.unlearned_at,
     }
 
 
@@ -89,6 +90,7 @@ def episode_of(row: Stored) -> Episode:
         source=row["source"],
         metadata=tuple((name, value) for name, value in json.loads(row["metadata"])),
         deleted_at=None if row["deleted_at"] is None else Instant(row["deleted_at"]),
+        unlearned_at=None if row["unlearned_at"] is None else Instant(row["unlearned_at"]),
     )
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from services.domain.facts import Mention
+from services.domain.facts import FactKind, Mention
 from services.domain.graph import EntityType
 from services.domain.memory import EpisodeKind
-from tests.unit.llm.offline.reading import USER, shown, understand
+from tests.unit.llm.offline.reading import USER, short, shown, understand
 
 CLAIMS = [
     ("I live in Graz.", ("Ana", "lives_in", "Graz")),
@@ -136,6 +136,38 @@ async def test_each_verb_has_its_own_time() -> None:
         ("works_at", "2025-05-01/MONTH"),
         ("works_at", "2025-06-01/MONTH"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "I lived in Paris and moved to Rome in May 2024.",
+            [("end", "Paris", ""), ("claim", "Rome", "2024-05-01/MONTH")],
+        ),
+        (
+            "I worked at Acme and joined Globex in May 2024.",
+            [("end", "Acme", ""), ("claim", "Globex", "2024-05-01/MONTH")],
+        ),
+        ("Study used MySQL and moved to Redis in May 2024.", [("claim", "Redis", "2024-05-01/MONTH")]),
+        ("The shop used Excel and switched to Odoo in May 2024.", []),
+    ],
+)
+async def test_the_date_of_a_change_is_not_that_of_the_state_before_it(
+    text: str, told: list[tuple[str, str, str]]
+) -> None:
+    world = (await understand(text)).world
+    assert [(*(short(fact)[::3]), shown(fact.start) or shown(fact.end)) for fact in world] == told
+
+
+async def test_states_told_alike_share_their_time() -> None:
+    got = await understand("I lived in Paris and worked at Acme in 2019.")
+    assert [shown(fact.start) for fact in got.of(FactKind.CLAIM)] == ["2019-01-01/YEAR"] * 2
+
+
+async def test_who_founded_is_not_founded() -> None:
+    (fact,) = (await understand("Lena founded Acme in 2019.")).world
+    assert fact.fact == "Lena founded Acme."
 
 
 async def test_each_speaker_says_i_of_themself() -> None:
