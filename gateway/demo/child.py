@@ -17,8 +17,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from palimpsest import local
 
-READY_SECONDS = 120.0
-STOP_SECONDS = 40.0
+READY_SECONDS = 300.0
+STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 
 

@@ -115,7 +115,8 @@ def _start_serve(run: RayRun) -> bool:
     _tell("stage", text="starting Serve")
     before = bool(ray.util.list_named_actors(all_namespaces=True))
     serve.start(
-        proxy_location="HeadOnly" if run.settings.local else "EveryNode",
+        # Nodes that share one machine would have to share one port.
+        proxy_location="HeadOnly" if run.settings.on_loopback else "EveryNode",
         http_options={"host": "127.0.0.1", "port": run.http_port},
         grpc_options={
             "port": run.port,

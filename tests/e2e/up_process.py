@@ -21,7 +21,7 @@ from palimpsest.connection import new_request_id
 from palimpsest.v1 import admin_pb2, admin_pb2_grpc
 
 READY_SECONDS = {"inprocess": 90.0, "ray": 240.0}
-STOP_SECONDS = 40.0
+STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _CREDIT = 1_000_000
 
