@@ -2,8 +2,8 @@
 
 Starts a cluster of three nodes with Ray's own cluster utility, joins it as `palimpsest up --ray-address`
 does, and calls the extractor, behind it a model that takes 300 ms, far more often at once than one replica
-should have. Prints the replicas of every service: the extractor's rise, the others stay; a node is killed,
-and its replicas come back elsewhere; without load they fall. Ends by itself after some minutes.
+should have. Prints the replicas of every service whenever they change: the extractor's rise, the others
+stay; a node is killed, and its replicas come back elsewhere; without load they fall. Ends by itself.
 
 Run: python -m benchmarks.scaling [--seconds N] [--callers N]
 """
@@ -41,7 +41,7 @@ MODEL_MILLISECONDS = 300
 QUICK: dict[str, Any] = {
     "upscale_delay_seconds": 2,
     "downscale_delay_seconds": 5,
-    "look_back_seconds": 4,
+    "look_back_seconds": 11,
     "target_ongoing_requests": 4,
     "max_ongoing_requests": 8,
     "max_replicas": 3,
@@ -65,6 +65,9 @@ def cluster() -> Iterator[Any]:
             started.add_node(**node)
         yield started
     finally:
+        import ray
+
+        ray.shutdown()  # a node that a driver is connected to is not taken away
         started.shutdown()  # type: ignore[no-untyped-call]  # it has no types
 
 
@@ -76,6 +79,8 @@ class Replicas:
 
         ray.init(address=address, namespace="palimpsest", log_to_driver=False, configure_logging=False)
         self._began = time.perf_counter()
+        self._shown: Mapping[ServiceName, int] = {}
+        self._phase = ""
 
     def count(self) -> Mapping[ServiceName, int]:
         from ray import serve
@@ -91,6 +96,9 @@ class Replicas:
 
     def show(self, what: str) -> Mapping[ServiceName, int]:
         found = self.count()
+        if found == self._shown and what == self._phase:
+            return found
+        self._shown, self._phase = found, what
         seconds = time.perf_counter() - self._began
         print(
             f"{seconds:6.0f} s  {what:10} " + "  ".join(f"{name} {found[name]}" for name in ServiceName),
@@ -113,8 +121,8 @@ class Replicas:
 
 async def load(services: Services, callers: int, stop: asyncio.Event) -> Counter[str]:
     """Calls the extractor with so many at once until told to stop; how the calls ended."""
-    setting = values_pb2.Setting(user_name="Mara", time_zone="UTC")
-    turn = values_pb2.Turn(passage_id="p", speaker="user", text="Ana lives in Graz.")
+    setting = values_pb2.Setting(kind="conversation", user_name="Mara", time_zone="UTC")
+    turn = values_pb2.Turn(passage_id="p", speaker="user", role="user", text="Ana lives in Graz.")
     asked = extractor_pb2.ExtractRequest(turns=[turn], setting=setting)
     ended: Counter[str] = Counter()
 
@@ -125,6 +133,7 @@ async def load(services: Services, callers: int, stop: asyncio.Event) -> Counter
                 ended["answered"] += 1
             except Exception as error:  # noqa: BLE001  # counted by kind: that is the result
                 ended[type(error).__name__] += 1
+                await asyncio.sleep(MODEL_MILLISECONDS / 1000)
 
     await asyncio.gather(*(caller() for _ in range(callers)))
     return ended

@@ -14,6 +14,7 @@ from gateway.main import open_gateway_stores
 from gateway.settings import GatewaySettings
 from gateway.settings_page import PROCESSES, in_use, page
 from gateway.store.stores import Stores
+from services.stores.errors import StoreError
 
 Answer = TypeVar("Answer")
 
@@ -101,7 +102,11 @@ def _read(kind: type[Settings], **changed: object) -> Settings:
 
 
 async def _with_stores(settings: GatewaySettings, work: Callable[[Stores], Awaitable[Answer]]) -> Answer:
-    stores = await open_gateway_stores(settings)
+    try:
+        stores = await open_gateway_stores(settings)
+    except StoreError as error:
+        typer.echo(f"palimpsest-admin: {error}", err=True)
+        raise typer.Exit(1) from error
     try:
         return await work(stores)
     finally:

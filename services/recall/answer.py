@@ -48,13 +48,13 @@ class Messages:
 
     def _fact(self, fact: FactFound) -> pb.RecalledFact:
         id = fact.view.statement.id
-        claims = self._described.causes.claims(id, self._described.known_at)
+        records = self._described.causes.evidence(id, self._described.known_at)
         # A path of one step is no path: the fact itself names the seed.
         walked = fact.reached is not None and len(fact.reached.path) > 1
         return pb.RecalledFact(
             statement=self._described.statement(fact.view),
             score=fact.fused.score,
-            evidence=self._names.of_claims(claims),
+            evidence=self._names.of_records(records),
             path=path_out(fact.reached) if walked and fact.reached else (),
             replaced=[self._described.statement(view) for view in fact.replaced],
             legs=self._legs(fact.fused),

@@ -47,8 +47,7 @@ def fact_items(
 
 
 def _fact_item(view: StatementView, described: Described, names: EvidenceNames, time: Time) -> Item:
-    claims = described.causes.claims(view.statement.id, described.known_at)
-    evidence = names.of_claims(claims)
+    evidence = names.of_records(described.causes.evidence(view.statement.id, described.known_at))
     span = shown_span(view.spans, time)
     target = view.statement.object
     literal = target.text if isinstance(target, Literal) else ""

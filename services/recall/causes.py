@@ -30,6 +30,14 @@ class Causes:
             key=lambda claim: (claim.attested_at, claim.recorded_at, claim.id),
         )
 
+    def evidence(self, statement: StatementId, known_at: Revision) -> Sequence[Claim | End]:
+        """What speaks for a statement: its claims, or where there are none the ends of it; earliest first."""
+        ends = [record for record in self.of_statement.get(statement, ()) if isinstance(record, End)]
+        return self.claims(statement, known_at) or sorted(
+            (end for end in ends if counts(end, known_at)),
+            key=lambda end: (end.attested_at, end.recorded_at, end.id),
+        )
+
 
 def counts(record: Evidence, known_at: Revision) -> bool:
     """Recorded by then and not revoked by then."""

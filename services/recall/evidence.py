@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.ids import EpisodeId, PassageId
 from services.domain.instants import Instant
-from services.domain.records import Claim
+from services.domain.records import Claim, End
 
 MAX_NAMES = 3
 """Sources named for one item; the rest are found through the statement."""
@@ -20,12 +20,12 @@ class EvidenceNames:
         self._names: dict[Place, str] = {}
         self._given: list[pb.Evidence] = []
 
-    def of_claims(self, claims: Iterable[Claim]) -> list[str]:
-        """Names of what claims were drawn from, in their order, at most `MAX_NAMES`."""
+    def of_records(self, records: Iterable[Claim | End]) -> list[str]:
+        """Names of what records were drawn from, in their order, at most `MAX_NAMES`."""
         names: dict[str, None] = {}
-        for claim in claims:
-            source = claim.source
-            names[self.of(source.episode, source.passage, claim.attested_at, source.quote)] = None
+        for record in records:
+            source = record.source
+            names[self.of(source.episode, source.passage, record.attested_at, source.quote)] = None
             if len(names) == MAX_NAMES:
                 break
         return list(names)

@@ -6,7 +6,7 @@ from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, EpisodeId, PassageId, RecordId, Revision, StatementId, derive_id
 from services.domain.instants import Instant, Precision
 from services.domain.memory import VoiceClaim
-from services.domain.records import Claim, Denial, End, EndReason, Source
+from services.domain.records import Claim, Denial, End, EndReason, Judge, Source
 from services.domain.scope import Scope
 from services.resolver.change import Draft, Revoked
 from services.resolver.naming import sentence
@@ -41,27 +41,29 @@ class Revocations:
     async def draft(
         self, scope: Scope, episode: EpisodeId, revision: Revision, actor: str, why: str
     ) -> Draft:
-        """Revokes every record that cites the episode; what it had struck out holds again by derivation.
+        """Revokes what the episode said; what it had struck out holds again by derivation.
 
-        Its words go from the records, and from statements and voice aspects that others support. Empty only
-        when that was done before: a first revocation is a revision even of an episode that said nothing, so
-        that whoever is about to publish something of it has to look again.
+        A verdict is on two statements, whoever made it be asked: it goes when one of them loses all support,
+        unless a user gave it. The episode's words go from its records, and from statements and voice aspects
+        that others support. Empty only when that was done before: a first revocation is a revision even of an
+        episode that said nothing, so that whoever is about to publish something of it has to look again.
         """
         draft = Draft(revision)
         records = await self._graph.of_episode(scope, episode)
-        claims = [claim for claim in records.claims if claim.revoked_at is None]
-        ends = [end for end in records.ends if end.revoked_at is None]
-        denials = [denial for denial in records.denials if denial.revoked_at is None]
-        verdicts = [verdict for verdict in records.verdicts if verdict.revoked_at is None]
-        cited: list[Said] = [*claims, *ends, *denials]
-        for record in cited:
-            draft.revocations[record.id] = Revocation(record.id, record.statement)
-        for verdict in verdicts:
-            draft.revocations[verdict.id] = Revocation(verdict.id, verdict.left)
-        draft.emptied = dict(draft.revocations)
-        await self._retell(scope, draft, cited)
+        every: list[Said] = [*records.claims, *records.ends, *records.denials]
+        draft.emptied = {one.id: Revocation(one.id, one.statement) for one in every}
+        draft.emptied |= {one.id: Revocation(one.id, one.left) for one in records.verdicts}
+        cited = [one for one in every if one.revoked_at is None]
+        draft.revocations = {one.id: draft.emptied[one.id] for one in cited}
+        if cited:
+            draft.read = {one.statement for one in cited}
+            draft.stored = await self._graph.records(scope, sorted(draft.read))
+            await self._retell(scope, draft, cited)
         await self._revoke_voice(scope, episode, draft)
-        draft.revoked = Revoked(len(claims), len(ends), len(denials), len(draft.voice_revoked))
+        kinds = [type(one) for one in cited]
+        draft.revoked = Revoked(
+            kinds.count(Claim), kinds.count(End), kinds.count(Denial), len(draft.voice_revoked)
+        )
         if not draft.empty or not await self._deleted_before(scope, episode):
             made = derive_id(scope, "decision", _DELETE, episode, revision)
             draft.decisions.append(Decision(made, revision, self._now(), _DELETE, episode, actor, why))
@@ -72,17 +74,20 @@ class Revocations:
         return any(decision.action == _DELETE for decision in listed.items)
 
     async def _retell(self, scope: Scope, draft: Draft, cited: Sequence[Said]) -> None:
-        """Puts plain sentences where the episode wrote the sentence of a statement that others support."""
-        if not cited:
-            return
-        draft.read = {record.statement for record in cited}
-        draft.stored = await self._graph.records(scope, sorted(draft.read))
+        """Revokes verdicts on what nothing supports any more, and says anew what others support.
+
+        That is: plain sentences where the episode wrote the sentence of a statement.
+        """
         stored = draft.stored
         every: list[Said] = [*stored.claims, *stored.ends, *stored.denials]
         left = [one for one in every if one.revoked_at is None and one.id not in draft.revocations]
+        supported = {record.statement for record in left}
+        for verdict in stored.verdicts:
+            gone = {verdict.left, verdict.right} & (draft.read - supported)
+            if gone and verdict.revoked_at is None and verdict.judge is not Judge.USER:
+                draft.revocations[verdict.id] = Revocation(verdict.id, verdict.left)
         wrote = {(record.statement, record.recorded_at) for record in cited}
         others = {(record.statement, record.recorded_at) for record in left}
-        supported = {record.statement for record in left}
         told = [
             one
             for one in stored.statements

@@ -60,9 +60,8 @@ class Verdicts:
     async def add(
         self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
     ) -> None:
-        """Judges the draft's new statements against candidates and each other. Raises EngineError."""
-        claimed = {claim.statement for claim in draft.claims.values()}
-        fresh = [statement for statement in draft.statements.values() if statement.id in claimed]
+        """Judges what the draft claims first against candidates and each other. Raises EngineError."""
+        fresh = _first_claimed(draft)
         if not fresh:
             return
         nodes = await self._nodes(scope, draft, fresh)
@@ -189,6 +188,14 @@ class Verdicts:
         if same_slot and self._vocabulary.cardinality(predicate_key) is Cardinality.SINGLE:
             return fuzz.ratio(new.target.casefold(), other.target.casefold()) >= _NEAR_EQUAL
         return True
+
+
+def _first_claimed(draft: Draft) -> list[Statement]:
+    """Statements that no claim supported before; of some an end or a denial may have been known."""
+    statements = {one.id: one for one in draft.stored.statements} | draft.statements
+    claimed = {claim.statement for claim in draft.stored.claims if claim.revoked_at is None}
+    first = dict.fromkeys(claim.statement for claim in draft.claims.values())
+    return [statements[id] for id in first if id not in claimed]
 
 
 def _target_name(statement: Statement, nodes: Mapping[EntityId, Entity]) -> str:

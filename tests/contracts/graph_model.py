@@ -210,7 +210,9 @@ class Comparison:
 
     async def forget(self, drawn: "Drawn", history: History) -> None:
         commits = history.commits
-        records = [record for commit in commits for record in (*commit.claims, *commit.ends)]
+        records: list[Claim | End] = []
+        for commit in commits:
+            records += [*commit.claims, *commit.ends]
         forgetting = Forgetting(
             Revision(len(commits) + drawn.late),
             [history.statements[place].id for place in drawn.statements],

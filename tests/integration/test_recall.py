@@ -114,6 +114,17 @@ class TestFinding:
         told = await memory.tell("wen", "2025-01-01", ("Wen", "maintains", "Study"))
         assert triples(await memory.ask("Wen", min_revision=told.revision)) == [("Wen", "maintains", "Study")]
 
+    async def test_a_fact_of_which_only_the_end_was_told_names_who_told_it(self, memory: Memory) -> None:
+        ended = on("2025-06-01")
+        await memory.tell(
+            "left", "2025-07-01", ("Ana", "uses", "Excel"), kind=values.FACT_KIND_END, end=ended
+        )
+        answer = await memory.ask("What did Ana use?", as_of=on("2025-03-01"))
+        assert triples(answer) == [("Ana", "uses", "Excel")]
+        assert list(answer.facts[0].evidence) == ["e1"]
+        assert answer.evidence[0].passage_id == "passage-left-0"
+        assert "- (Ana) --[uses]--> (Excel)  until 2025-06-01 [e1]" in answer.context
+
     async def test_filters_alone_are_answered(self, memory: Memory) -> None:
         await atlas(memory)
         answer = await memory.ask("...", range_start=on("2025-03-01"), range_end=on("2025-04-01"))

@@ -200,6 +200,38 @@ async def test_a_sentence_without_a_known_kind_is_dropped_and_named(world: World
     assert len(answer.outcome.voice_added) == 1
 
 
+async def test_a_verdict_outlives_its_episode_where_others_say_the_same(world: World) -> None:
+    await claim(world, "tea", ("Fay", "likes", "tea"), "2022-01-01")
+    world.engine.judge = lambda _: [PairVerdict(0, 0, VerdictKind.CONTRADICTS)]
+    quote = "Rum it is, not tea."
+    for name, said_at in (("one", "2023-01-01"), ("two", "2024-01-01")):
+        episode = await world.episode(name, on(said_at), [quote])
+        told = fact(("Fay", "likes", "rum"), f"passage-{name}-0", quote)
+        await resolve(world, episode, told)
+        if name == "one":
+            first = episode
+    await delete(world, first)
+    assert await world.timeline("Fay", "likes") == [
+        ("tea", on("2022-01-01"), on("2024-01-01")),
+        ("rum", on("2024-01-01"), None),
+    ]
+
+
+async def test_what_was_first_said_to_be_over_is_judged_when_it_is_claimed(world: World) -> None:
+    await claim(world, "tea", ("Fay", "likes", "tea"), "2022-01-01")
+    ended = await world.episode("over", on("2021-01-01"), ["No more rum."])
+    over = fact(("Fay", "likes", "rum"), "passage-over-0", "No more rum.")
+    over.kind = END
+    await resolve(world, ended, over)
+    world.engine.judge = lambda task: [
+        PairVerdict(pair.new, pair.candidate, VerdictKind.CONTRADICTS) for pair in task.pairs
+    ]
+    episode = await world.episode("rum", on("2024-01-01"), ["Rum again, not tea."])
+    await resolve(world, episode, fact(("Fay", "likes", "rum"), "passage-rum-0", "Rum again, not tea."))
+    ends = {name: end for name, _, end in await world.timeline("Fay", "likes") if end is None}
+    assert set(ends) == {"rum"}
+
+
 async def test_an_end_may_name_loosely_what_the_same_breath_began(world: World) -> None:
     lines = ["I bought a Honda Civic in April and sold the Honda in July."]
     episode = await world.episode("a", on("2025-08-01"), lines)

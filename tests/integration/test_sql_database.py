@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import Column, MetaData, Table, func, select, text
+from sqlalchemy import Column, MetaData, Table, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
-from services.stores.errors import StoreUnavailable, UnstorableText, WriteConflict
+from services.stores.errors import SchemaDiffers, StoreUnavailable, UnstorableText, WriteConflict
 from services.stores.sql.database import Database, create_schema
 from services.stores.sql.engine import Synchronous, engine_for, postgres_engine, sqlite_engine
 from services.stores.sql.rows import Int64, Key, Prose, in_chunks, insert_new, insert_or_update, is_storable
@@ -46,6 +46,24 @@ async def texts(database: Database) -> dict[str, str]:
     async with database.read() as connection:
         rows = await connection.execute(select(notes.c.id, notes.c.text).order_by(notes.c.id))
         return {row.id: row.text for row in rows}
+
+
+async def test_tables_of_another_version_are_refused_and_nothing_is_made(database: Database) -> None:
+    later = MetaData()
+    Table(
+        "notes",
+        later,
+        Column("scope", Key, primary_key=True),
+        Column("id", Key, primary_key=True),
+        Column("text", Prose, nullable=False),
+        Column("seen", Int64),
+    )
+    Table("more", later, Column("id", Key, primary_key=True))
+    with pytest.raises(SchemaDiffers, match=r"memory store \(it differs in notes\.at, notes\.seen\)"):
+        await create_schema(database.engine, later, "memory")
+    async with database.read() as connection:
+        assert not await connection.run_sync(lambda sync: inspect(sync).has_table("more"))
+    await create_schema(database.engine, metadata, "memory")
 
 
 async def test_an_error_takes_back_the_whole_transaction(database: Database) -> None:

@@ -1,0 +1,1 @@
+"""Programs of the house: stubs from protos, what a machine lacks."""
