@@ -3,12 +3,12 @@
 import asyncio
 import secrets
 import signal
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import structlog
 import typer
@@ -36,6 +36,8 @@ from services.stores.errors import StoreError
 from services.stores.vectors.lite import DataDirInUse, LiteServerError
 
 _SECRET_BYTES = 32
+
+T = TypeVar("T")
 
 CANT_START = (BadSettings, OSError, LiteServerError, StoreError, EngineError)
 """What a user can mend: told as a line. Anything else is a bug of ours, and shows its traceback."""
@@ -163,6 +165,33 @@ def command(
         raise typer.Exit(1) from error
 
 
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[str], None]]:
+    """Shows what is told: on a terminal in one line that changes, elsewhere in lines of their own."""
+    with console.status("starting") as status:
+
+        def say(stage: str) -> None:
+            status.update(f"{stage} …")
+            if not console.is_terminal:
+                console.print(f"{stage} …")
+
+        yield say
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of `work`; None, and `work` cancelled, when told to stop before there is one."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        working.cancel()
+        await asyncio.wait({working})
+        return None
+    finally:
+        stopping.cancel()
+
+
 async def _serve(
     runtime: Runtime,
     services: ServiceSettings,
@@ -176,30 +205,31 @@ async def _serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        with console.status("starting") as status:
-
-            def say(stage: str) -> None:
-                status.update(f"{stage} …")
-                if not console.is_terminal:
-                    console.print(f"{stage} …")
-
-            if runtime is Runtime.RAY:
-                running = await bring_up_on_ray(services, gateway, ray, stack, say=say)
-            else:
-                running = await bring_up(services, gateway, stack, say=say)
-        # Clients on this machine find the gateway by it; withdrawn before the gateway drains.
-        local.announce(gateway.data_dir, running.gateway.target)
-        stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
-        console.print(f"gateway   [bold]{running.gateway.target}[/bold]")
-        console.print(f"services  {running.services_target} ({_WHERE[running.runtime]})")
-        console.print(f"data      {services.data_dir}")
-        console.print(f"log       {log}")
-        if running.engine == "offline":
-            console.print(
-                "[yellow]engine    offline: rules for English, no language model[/yellow]\n"
-                "[dim]          PALIMPSEST_ENGINE=openai takes a real one[/dim]"
+        with _progress(console) as say:
+            starting = (
+                bring_up_on_ray(services, gateway, ray, stack, say=say)
+                if runtime is Runtime.RAY
+                else bring_up(services, gateway, stack, say=say)
             )
-        console.print("Ctrl-C stops.")
-        await stop.wait()
+            running = await _unless(stop, starting)
+        if running is not None:
+            # Clients on this machine find the gateway by it; withdrawn before the gateway drains.
+            local.announce(gateway.data_dir, running.gateway.target)
+            stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
+            _tell(console, running, services.data_dir, log)
+            await stop.wait()
         console.print("stopping …")
     console.print("stopped.")
+
+
+def _tell(console: Console, running: Running, data_dir: Path, log: Path) -> None:
+    console.print(f"gateway   [bold]{running.gateway.target}[/bold]")
+    console.print(f"services  {running.services_target} ({_WHERE[running.runtime]})")
+    console.print(f"data      {data_dir}")
+    console.print(f"log       {log}")
+    if running.engine == "offline":
+        console.print(
+            "[yellow]engine    offline: rules for English, no language model[/yellow]\n"
+            "[dim]          PALIMPSEST_ENGINE=openai takes a real one[/dim]"
+        )
+    console.print("Ctrl-C stops.")

@@ -25,6 +25,7 @@ from services.runtime.settings import ServiceSettings
 log = structlog.get_logger(__name__)
 
 HOST_MODULE = "services.runtime.ray_host"
+RAY_FOLDER = "r"
 KEPT_RUNS = 3
 """Runs whose logs of Ray itself are kept."""
 _STOP_SECONDS = 30.0
@@ -109,7 +110,8 @@ class _Host:
             port=port,
             http_port=_free_port(),
             handover="" if settings.replicas_have_settings else str(hand_over(services, folder)),
-            folder=folder,
+            # One further down: Ray opens its own folder to all users of the machine.
+            folder=folder / RAY_FOLDER,
         )
         file = folder / "run.json"
         file.write_text(run.model_dump_json(), encoding="utf-8")
@@ -182,7 +184,7 @@ class _Host:
 
     def _keep_logs(self) -> None:
         kept = self._logs / "ray"
-        for session in self._folder.glob("session_2*/logs"):
+        for session in self._folder.glob(f"{RAY_FOLDER}/session_2*/logs"):
             shutil.copytree(session, kept / time.strftime("%Y%m%d-%H%M%S"), dirs_exist_ok=True)
         for old in sorted(kept.glob("*"))[:-KEPT_RUNS]:
             shutil.rmtree(old)
