@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -119,9 +118,9 @@ def admin(child: Child, command: str) -> subprocess.CompletedProcess[str]:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Stops the product as Ctrl-C would; at once when it takes too long. Idempotent."""
+    """Stops the product gently; at once when it takes too long. Idempotent."""
     if process.poll() is None:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
