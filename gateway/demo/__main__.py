@@ -52,7 +52,9 @@ def tell(short: bool) -> int:
         )
         return 1
     # As Ctrl-C: what was started is stopped on the way out.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # SIGINT too: a shell that starts programs in the background has them ignore it.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         return asyncio.run(_run(console, short, keep=os.environ.get("KEEP", "") not in {"", "0"}))
     except KeyboardInterrupt:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -132,9 +131,9 @@ def admin(child: Child, command: str) -> subprocess.CompletedProcess[str]:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Stops the product as Ctrl-C would; at once when it takes too long. Idempotent."""
+    """Stops the product gently; at once when it takes too long. Idempotent."""
     if process.poll() is None:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
     try:
         process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:

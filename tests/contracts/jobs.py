@@ -270,7 +270,8 @@ class JobsContract:
         await asyncio.sleep(0)
         await self._work(ready, job)
         told = await watching
-        assert told[0][0][0] == "JOB_STATE_QUEUED"
+        # The first look comes before or after the start: both are told as they are.
+        assert told[0][0][0] in {"JOB_STATE_QUEUED", "JOB_STATE_RUNNING"}
         final = ("JOB_STATE_SUCCEEDED", {0: RESOLVED, 1: FAILED})
         assert told[-1][0] == final
         whole = await self._watch(ready, job, WatchPoint(0, 1))

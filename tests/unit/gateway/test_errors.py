@@ -142,7 +142,11 @@ def kinds_of(base: type[Exception]) -> set[type[Exception]]:
 
 @pytest.mark.parametrize("base", [stores.StoreError, models.EngineError])
 def test_every_error_of_a_port_has_a_place_in_the_tree(base: type[Exception]) -> None:
-    arguments = {"StoreUnavailable": ("graph",), "ModelRateLimited": ("slow", 3.0)}
+    arguments = {
+        "StoreUnavailable": ("graph",),
+        "SchemaDiffers": ("graph", ("table.secret",)),
+        "ModelRateLimited": ("slow", 3.0),
+    }
     ports = [kind for kind in kinds_of(base) if kind.__module__ in (stores.__name__, models.__name__)]
     assert ports
     for kind in ports:
