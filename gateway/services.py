@@ -1,11 +1,15 @@
 """The gateway's way to the five services: stubs, the tenant assertion, deadlines, errors of the tree."""
 
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import TypeVar
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
+import structlog
 from google.protobuf.message import Message
 
 from palimpsest.internal.v1 import (
@@ -15,24 +19,27 @@ from palimpsest.internal.v1 import (
     recall_pb2_grpc,
     resolver_pb2_grpc,
 )
+from services.domain.errors import Overloaded
 from services.domain.scope import Scope
 from services.runtime.assertion import METADATA_KEY, Signer
-from services.runtime.status import error_of_call
+from services.runtime.names import AFFINITY, APPLICATION, ROUTED_BY_SCOPE, TRACE
+from services.runtime.names import ServiceName as ServiceName
+from services.runtime.status import Miss, error_of_call, missed
+
+log = structlog.get_logger(__name__)
 
 RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)
 
 _MESSAGE_BYTES = 32 * 1024 * 1024
-
-
-class ServiceName(StrEnum):
-    """The five services; in Ray also the names of their applications."""
-
-    PREPROCESSOR = "preprocessor"
-    EXTRACTOR = "extractor"
-    CLASSIFIER = "classifier"
-    RESOLVER = "resolver"
-    RECALL = "recall"
+MAX_IN_FLIGHT = 512
+"""Calls to one service at once, of all tenants. More are refused: Ray's own queue limits are not seen when
+replicas are reached directly, and a queue that only grows helps nobody."""
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 2.0
+_LEAST_SECONDS = 0.05
+_LOST_CALLS = 3
+"""How often a call may be lost under way: one that kills its replica must not kill them all."""
 
 
 class Services:
@@ -43,11 +50,15 @@ class Services:
         options = [
             ("grpc.max_receive_message_length", _MESSAGE_BYTES),
             ("grpc.max_send_message_length", _MESSAGE_BYTES),
+            # A runtime that comes back is noticed at once; by default a client waits up to two minutes.
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 1000),
         ]
         self._channels = {
             target: grpc.aio.insecure_channel(target, options=options) for target in set(targets.values())
         }
         self._signer = signer
+        self._in_flight: Counter[ServiceName] = Counter()
         by_name = {name: self._channels[target] for name, target in targets.items()}
         self.preprocessor: preprocessor_pb2_grpc.PreprocessorServiceAsyncStub = (
             preprocessor_pb2_grpc.PreprocessorServiceStub(by_name[ServiceName.PREPROCESSOR])
@@ -64,6 +75,16 @@ class Services:
         self.recall: recall_pb2_grpc.RecallServiceAsyncStub = recall_pb2_grpc.RecallServiceStub(
             by_name[ServiceName.RECALL]
         )
+        stubs: Mapping[ServiceName, object] = {
+            ServiceName.PREPROCESSOR: self.preprocessor,
+            ServiceName.EXTRACTOR: self.extractor,
+            ServiceName.CLASSIFIER: self.classifier,
+            ServiceName.RESOLVER: self.resolver,
+            ServiceName.RECALL: self.recall,
+        }
+        self._service_of: Mapping[Any, ServiceName] = {
+            method: name for name, stub in stubs.items() for method in vars(stub).values()
+        }
 
     async def call(
         self,
@@ -72,12 +93,60 @@ class Services:
         request: RequestT,
         timeout_seconds: float,
     ) -> ResponseT:
-        """Calls one method for a scope. Raises ServiceError, never a bare gRPC error."""
-        metadata = ((METADATA_KEY, self._signer.sign(scope)),)
+        """Calls one method for a scope. Raises ServiceError, never a bare gRPC error.
+
+        A call that reached no replica is repeated for as long as it fits into its time; one that was lost
+        under way, a few times: every internal RPC is idempotent (by job, episode or commit id).
+        """
+        service = self._service_of[method]
+        async with self._place(service):
+            return await self._repeated(scope, service, method, request, timeout_seconds)
+
+    async def _repeated(
+        self,
+        scope: Scope,
+        service: ServiceName,
+        method: "grpc.aio.UnaryUnaryMultiCallable[RequestT, ResponseT]",
+        request: RequestT,
+        timeout_seconds: float,
+    ) -> ResponseT:
+        loop = asyncio.get_running_loop()
+        ends, pause, lost = loop.time() + timeout_seconds, _FIRST_PAUSE_SECONDS, 0
+        while True:
+            try:
+                return await method(
+                    request, timeout=ends - loop.time(), metadata=self._metadata(scope, service)
+                )
+            except grpc.aio.AioRpcError as failure:
+                miss = missed(failure)
+                lost += miss is Miss.LOST
+                fits = ends - loop.time() > pause + _LEAST_SECONDS
+                if miss is None or lost >= _LOST_CALLS or not fits:
+                    raise error_of_call(failure, service) from failure
+            log.info("call repeated", service=service, why=miss)
+            await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # spreads callers, guards nothing
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _metadata(self, scope: Scope, service: ServiceName) -> tuple[tuple[str, str], ...]:
+        known = structlog.contextvars.get_contextvars()
+        affinity = ((AFFINITY, scope.key),) if service in ROUTED_BY_SCOPE else ()
+        return (
+            (APPLICATION, service),
+            (METADATA_KEY, self._signer.sign(scope)),
+            (TRACE, str(known.get("job") or known.get("request_id") or "")),
+            *affinity,
+        )
+
+    @asynccontextmanager
+    async def _place(self, service: ServiceName) -> AsyncIterator[None]:
+        """A place among the calls in flight to a service. Raises Overloaded when there is none."""
+        if self._in_flight[service] >= MAX_IN_FLIGHT:
+            raise Overloaded(service)
+        self._in_flight[service] += 1
         try:
-            return await method(request, timeout=timeout_seconds, metadata=metadata)
-        except grpc.aio.AioRpcError as error:
-            raise error_of_call(error) from error
+            yield
+        finally:
+            self._in_flight[service] -= 1
 
     async def close(self) -> None:
         for channel in self._channels.values():

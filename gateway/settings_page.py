@@ -13,13 +13,15 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from gateway.settings import GatewaySettings
+from services.runtime.ray_settings import RaySettings
 from services.runtime.settings import ServiceSettings
 
 PROCESSES: Sequence[tuple[str, type[BaseSettings]]] = (
     ("Gateway", GatewaySettings),
     ("Services", ServiceSettings),
+    ("Ray", RaySettings),
 )
-"""`palimpsest up` reads both; a setting that both have is the same variable."""
+"""`palimpsest up` reads them all; a setting that two have is the same variable."""
 
 HEAD = """# Configuration
 

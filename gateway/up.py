@@ -3,15 +3,16 @@
 import asyncio
 import secrets
 import signal
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import structlog
 import typer
+from pydantic import SecretStr
 from rich.console import Console
 
 from gateway.configured import BadSettings, read_settings
@@ -27,12 +28,16 @@ from services.domain.instants import Instant
 from services.llm.port import EngineError
 from services.runtime.assertion import Signer
 from services.runtime.inprocess import serve_inprocess
-from services.runtime.resources import Resources, clock, open_resources
+from services.runtime.ray_cluster import RayServices
+from services.runtime.ray_settings import RaySettings
+from services.runtime.resources import Resources, clock, open_resources, prepare
 from services.runtime.settings import ServiceSettings
 from services.stores.errors import StoreError
 from services.stores.vectors.lite import DataDirInUse, LiteServerError
 
 _SECRET_BYTES = 32
+
+T = TypeVar("T")
 
 CANT_START = (BadSettings, OSError, LiteServerError, StoreError, EngineError)
 """What a user can mend: told as a line. Anything else is a bug of ours, and shows its traceback."""
@@ -47,7 +52,11 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
 class Runtime(StrEnum):
     """Where the five services run."""
 
+    RAY = "ray"
     INPROCESS = "inprocess"
+
+
+_WHERE = {Runtime.RAY: "five applications on Ray", Runtime.INPROCESS: "in process"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,7 @@ class Running:
     gateway: OpenGateway
     services_target: str
     engine: str
+    runtime: Runtime = Runtime.INPROCESS
 
 
 async def bring_up(
@@ -92,8 +102,38 @@ async def bring_up_on(
     return Running(opened, running.target, resources.engine.name)
 
 
+async def bring_up_on_ray(
+    services: ServiceSettings,
+    gateway: GatewaySettings,
+    ray: RaySettings,
+    stack: AsyncExitStack,
+    steps: StepSettings | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Running:
+    """Starts the services on Ray, in processes of their own, and the gateway in this one.
+
+    `stack` stops everything, the gateway first. Raises RayNotStarted.
+    """
+    secret = gateway.assertion_secret.get_secret_value() or secrets.token_hex(_SECRET_BYTES)
+    say("opening the stores")
+    shared = await prepare(services, stack)
+    shared = shared.model_copy(update={"assertion_secret": SecretStr(secret)})
+    running = await RayServices.start(shared, ray, say)
+    stack.push_async_callback(running.stop)
+    say("starting the gateway")
+    targets = dict.fromkeys(ServiceName, running.target)
+    signer = Signer(secret.encode(), clock)
+    opened = await open_gateway(gateway, targets, signer, stack, clock, services.engine, steps)
+    return Running(opened, running.target, services.engine, Runtime.RAY)
+
+
 def command(
-    runtime: Annotated[Runtime, typer.Option(help="Where the services run.")] = Runtime.INPROCESS,
+    runtime: Annotated[
+        Runtime, typer.Option(help="Where the services run: on Ray, each by itself, or in this process.")
+    ] = Runtime.RAY,
+    ray_address: Annotated[
+        str | None, typer.Option(help="host:port of a Ray cluster to join (default: one of its own).")
+    ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of the embedded stores and logs (default: .palimpsest).")
     ] = None,
@@ -105,17 +145,18 @@ def command(
 
     Exit code 0: it was stopped. 1: it could not start.
     """
-    assert runtime is Runtime.INPROCESS, "the only one there is"
     console = Console(stderr=True)
     folder: dict[str, object] = {} if data_dir is None else {"data_dir": data_dir}
     listen: dict[str, object] = {} if port is None else {"gateway_port": port}
     try:
         services = read_settings(ServiceSettings, **folder)
         gateway = read_settings(GatewaySettings, **folder, **listen)
+        joined: dict[str, object] = {} if ray_address is None else {"address": ray_address}
+        ray = read_settings(RaySettings, **joined)
         check_port(gateway)
         log = log_to(services.data_dir / FOLDER)
-        structlog.get_logger(__name__).info("settings", **in_use([gateway, services]))
-        asyncio.run(_serve(services, gateway, log, console))
+        structlog.get_logger(__name__).info("settings", **in_use([gateway, services, ray]))
+        asyncio.run(_serve(runtime, services, gateway, ray, log, console))
     except CANT_START as error:
         hint = "".join(text for kind, text in _HINTS if isinstance(error, kind))
         console.print(
@@ -124,27 +165,71 @@ def command(
         raise typer.Exit(1) from error
 
 
-async def _serve(services: ServiceSettings, gateway: GatewaySettings, log: Path, console: Console) -> None:
+@contextmanager
+def _progress(console: Console) -> Iterator[Callable[[str], None]]:
+    """Shows what is told: on a terminal in one line that changes, elsewhere in lines of their own."""
+    with console.status("starting") as status:
+
+        def say(stage: str) -> None:
+            status.update(f"{stage} …")
+            if not console.is_terminal:
+                console.print(f"{stage} …")
+
+        yield say
+
+
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of `work`; None, and `work` cancelled, when told to stop before there is one."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        working.cancel()
+        await asyncio.wait({working})
+        return None
+    finally:
+        stopping.cancel()
+
+
+async def _serve(
+    runtime: Runtime,
+    services: ServiceSettings,
+    gateway: GatewaySettings,
+    ray: RaySettings,
+    log: Path,
+    console: Console,
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        with console.status("starting") as status:
-            running = await bring_up(services, gateway, stack, say=lambda stage: status.update(f"{stage} …"))
-        # Clients on this machine find the gateway by it; withdrawn before the gateway drains.
-        local.announce(gateway.data_dir, running.gateway.target)
-        stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
-        console.print(f"gateway   [bold]{running.gateway.target}[/bold]")
-        console.print(f"services  {running.services_target} (in process)")
-        console.print(f"data      {services.data_dir}")
-        console.print(f"log       {log}")
-        if running.engine == "offline":
-            console.print(
-                "[yellow]engine    offline: rules for English, no language model[/yellow]\n"
-                "[dim]          PALIMPSEST_ENGINE=openai takes a real one[/dim]"
+        with _progress(console) as say:
+            starting = (
+                bring_up_on_ray(services, gateway, ray, stack, say=say)
+                if runtime is Runtime.RAY
+                else bring_up(services, gateway, stack, say=say)
             )
-        console.print("Ctrl-C stops.")
-        await stop.wait()
+            running = await _unless(stop, starting)
+        if running is not None:
+            # Clients on this machine find the gateway by it; withdrawn before the gateway drains.
+            local.announce(gateway.data_dir, running.gateway.target)
+            stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
+            _tell(console, running, services.data_dir, log)
+            await stop.wait()
         console.print("stopping …")
     console.print("stopped.")
+
+
+def _tell(console: Console, running: Running, data_dir: Path, log: Path) -> None:
+    console.print(f"gateway   [bold]{running.gateway.target}[/bold]")
+    console.print(f"services  {running.services_target} ({_WHERE[running.runtime]})")
+    console.print(f"data      {data_dir}")
+    console.print(f"log       {log}")
+    if running.engine == "offline":
+        console.print(
+            "[yellow]engine    offline: rules for English, no language model[/yellow]\n"
+            "[dim]          PALIMPSEST_ENGINE=openai takes a real one[/dim]"
+        )
+    console.print("Ctrl-C stops.")

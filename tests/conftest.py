@@ -6,10 +6,12 @@ from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from tests.machine import SHARED, in_ci, postgres_programs
 
-pytest_plugins = ["tests.fixtures_milvus", "tests.fixtures_postgres"]
+pytest_plugins = ["tests.fixtures_milvus", "tests.fixtures_postgres", "tests.fixtures_ray"]
 
 # Examples a law gets. Seeds stay random: a failure prints its blob, and the seed is in the header.
 EXAMPLES = {"dev": 50, "ci": 200, "long": 2_000}
@@ -29,6 +31,19 @@ def pytest_configure(config: pytest.Config) -> None:
     """Loads the profile that PALIMPSEST_HYPOTHESIS names, unless --hypothesis-profile names one."""
     if not config.getoption("--hypothesis-profile", default=None):
         settings.load_profile(os.environ.get("PALIMPSEST_HYPOTHESIS", "dev"))
+
+
+class OneRay(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """Tests of one file run in one process, and those of all files that need Ray: it is started once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "ray" if "ray" in Path(file).stem.split("_") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneRay | None:
+    """With `--dist loadfile`."""
+    return OneRay(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -78,6 +78,7 @@ async def _run(console: Console, short: bool, keep: bool) -> int:
                 await handbook.play(stage)
                 await changes.play(stage)
                 await money.play(stage)
+                _where(stage, child)
                 _audit(stage, child)
             if keep:
                 _how_to_talk(console, child, key, operator)
@@ -125,6 +126,18 @@ def _loudly_offline(stage: Stage) -> None:
         "[bold black on yellow] engine: offline [/] No language model is behind this, rules read the text. "
         "They catch plain sentences of English and miss much; a model is one setting away "
         "(PALIMPSEST_ENGINE=openai)."
+    )
+
+
+def _where(stage: Stage, child: Child) -> None:
+    """In which processes the first text was worked on, as the services' logs tell."""
+    stage.chapter("Where it ran")
+    found = child.processes(stage.jobs[0])
+    stage.show("\n".join(f"{name:14} {', '.join(map(str, sorted(pids)))}" for name, pids in found.items()))
+    once = set[int]().union(*found.values())
+    stage.expect(
+        "the first text passed through five services on Ray, each in a process of its own",
+        all(found.values()) and len(once) == sum(len(pids) for pids in found.values()),
     )
 
 

@@ -1,12 +1,13 @@
 """The product as a child process: started on data of its own, waited for, stopped; nothing of it stays."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,11 @@ from pathlib import Path
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from gateway.services import ServiceName
 from palimpsest import local
 
-READY_SECONDS = 120.0
-STOP_SECONDS = 40.0
+READY_SECONDS = 300.0
+STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 
 
@@ -36,6 +38,17 @@ class Child:
     @property
     def data_dir(self) -> Path:
         return self.folder / "data"
+
+    def processes(self, job_id: str) -> Mapping[str, set[int]]:
+        """The processes of each service that worked on a job, by their logs."""
+        return {name: set(_pids(self.data_dir / "logs" / f"{name}.log", job_id)) for name in ServiceName}
+
+
+def _pids(log: Path, job_id: str) -> Iterator[int]:
+    for line in log.read_text(encoding="utf-8").splitlines():
+        told = json.loads(line)
+        if told.get("trace") == job_id:
+            yield told["pid"]
 
 
 def program(name: str) -> str:

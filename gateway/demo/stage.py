@@ -19,6 +19,8 @@ class Stage:
     connection: Connection
     console: Console
     broken: list[str] = field(default_factory=list)
+    jobs: list[str] = field(default_factory=list)
+    """Of all texts that were taken in."""
     _started: float = field(default_factory=time.monotonic)
 
     def chapter(self, title: str) -> None:
@@ -51,7 +53,9 @@ class Stage:
     async def accept(self, request: memory_ingest_pb2.AddEpisodeRequest) -> str:
         """Takes in a text; returns its job's id without waiting for it."""
         request.request_id = new_request_id()
-        return (await self.connection.call(self.connection.memory.AddEpisode, request)).job.job_id
+        job_id = (await self.connection.call(self.connection.memory.AddEpisode, request)).job.job_id
+        self.jobs.append(job_id)
+        return job_id
 
     def _must_succeed(self, job: job_pb2.Job) -> None:
         if job.state != job_pb2.JOB_STATE_SUCCEEDED:

@@ -41,7 +41,8 @@ class Patience:
         """
         while True:
             try:
-                return await self._tried(work, self.attempts, self.total_seconds)
+                with structlog.contextvars.bound_contextvars(job=job):
+                    return await self._tried(work, self.attempts, self.total_seconds)
             except Exception as exception:
                 error = error_of(exception)
                 if publishes and isinstance(error, StoreDown):

@@ -14,6 +14,7 @@ ServiceError
 ├── NotMerged               split of what was never merged
 ├── DeadlineTooShort        no time left to do the work
 ├── NotImplementedYet       built later
+├── ApplicationUnknown      an internal call that names another service than the one it reached
 ├── Unauthenticated         the assertion of an internal call is missing or forged
 ├── GraphErased             a job's graph was erased while it ran
 ├── ModelFailed             a model gave no usable answer; in the status of a job or chunk
@@ -231,6 +232,16 @@ class NotImplementedYet(ServiceError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} is not built yet", metadata={"what": what})
+
+
+class ApplicationUnknown(ServiceError):
+    """An internal call that names no service, or another one than the one it reached."""
+
+    code = Code.NOT_FOUND
+    reason = "APPLICATION_UNKNOWN"
+
+    def __init__(self) -> None:
+        super().__init__("no such application")
 
 
 class Unauthenticated(ServiceError):

@@ -1,17 +1,14 @@
 """Resources: the stores, engine and embedder of one process, opened and closed together."""
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from services.domain.instants import Instant
-from services.llm.local_embedder import LocalEmbedder
-from services.llm.offline import OfflineEngine
-from services.llm.openai_embedder import OpenAIEmbedder
-from services.llm.openai_engine import OpenAIEngine
 from services.llm.port import Embedder, Engine
+from services.runtime.clock import clock as clock
+from services.runtime.models import open_embedder, open_engine
 from services.runtime.settings import ServiceSettings
 from services.stores.graph.port import GraphStore
 from services.stores.graph.sql import SqlGraphStore
@@ -37,11 +34,6 @@ class Resources:
     now: Callable[[], Instant]
 
 
-def clock() -> Instant:
-    """The host's clock."""
-    return Instant(time.time_ns() // 1_000)
-
-
 async def open_resources(
     settings: ServiceSettings, stack: AsyncExitStack, now: Callable[[], Instant] = clock
 ) -> Resources:
@@ -50,8 +42,8 @@ async def open_resources(
     Raises StoreUnavailable, LiteServerError or EngineError when a part can't be had.
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    engine = _engine(settings, stack)
-    embedder = _embedder(settings, stack)
+    engine = open_engine(settings, stack)
+    embedder = open_embedder(settings, stack)
     graph = await SqlGraphStore.open(engine_for(settings.sql_url(settings.graph_url, "graph.db")))
     stack.push_async_callback(graph.close)
     memory = await SqlMemory.open(engine_for(settings.sql_url(settings.memory_url, "memory.db")))
@@ -60,37 +52,21 @@ async def open_resources(
     return Resources(graph, memory, vectors, engine, embedder, now)
 
 
-def _engine(settings: ServiceSettings, stack: AsyncExitStack) -> Engine:
-    if settings.engine == "openai":
-        assert settings.model is not None, "checked by the settings"
-        remote = OpenAIEngine(settings.model)
-        stack.push_async_callback(remote.aclose)
-        return remote
-    return OfflineEngine()
+async def prepare(settings: ServiceSettings, stack: AsyncExitStack) -> ServiceSettings:
+    """Makes ready what several processes will share, once: Milvus Lite's server, the tables.
 
-
-def _embedder(settings: ServiceSettings, stack: AsyncExitStack) -> Embedder:
-    close: Callable[[], Awaitable[None]]
-    embedder: Embedder
-    if settings.embedder == "openai":
-        assert settings.embedding is not None, "checked by the settings"
-        remote = OpenAIEmbedder(settings.embedding)
-        embedder, close = remote, remote.aclose
-    else:
-        local = LocalEmbedder(settings.local_embedder)
-        embedder, close = local, local.aclose
-    stack.push_async_callback(close)
-    return embedder
+    Answers the settings by which they find it; `stack` stops the server. Raises as `open_resources` does.
+    """
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    uri = settings.vectors_uri or await _lite(settings, stack)
+    shared = settings.model_copy(update={"data_dir": settings.data_dir.resolve(), "vectors_uri": uri})
+    async with AsyncExitStack() as once:
+        await open_resources(shared, once)
+    return shared
 
 
 async def _vectors(settings: ServiceSettings, embedder: Embedder, stack: AsyncExitStack) -> VectorStore:
-    uri = settings.vectors_uri
-    if not uri:
-        server = await asyncio.to_thread(
-            LiteServer.start, settings.data_dir / LITE_FOLDER, settings.data_dir / LITE_LOG
-        )
-        stack.push_async_callback(asyncio.to_thread, server.stop)
-        uri = server.uri
+    uri = settings.vectors_uri or await _lite(settings, stack)
     options = MilvusOptions(
         uri=uri,
         token=settings.vectors_token.get_secret_value(),
@@ -100,3 +76,12 @@ async def _vectors(settings: ServiceSettings, embedder: Embedder, stack: AsyncEx
     vectors = MilvusVectorStore(options)
     stack.push_async_callback(vectors.close)
     return vectors
+
+
+async def _lite(settings: ServiceSettings, stack: AsyncExitStack) -> str:
+    """Starts Milvus Lite's server; answers where it is."""
+    server = await asyncio.to_thread(
+        LiteServer.start, settings.data_dir / LITE_FOLDER, settings.data_dir / LITE_LOG
+    )
+    stack.push_async_callback(asyncio.to_thread, server.stop)
+    return server.uri

@@ -40,6 +40,9 @@ class ServiceSettings(BaseSettings):
     """The endpoint and its model; needed when `embedder` is openai."""
     local_embedder: LocalEmbedderSettings = Field(default_factory=LocalEmbedderSettings)
     """How the packaged model runs."""
+    assertion_secret: SecretStr = SecretStr("")
+    """Checks the scope of calls from the gateway, which signs with the same one; at least 16 bytes.
+    `palimpsest up` makes one for its run; replicas of another cluster need it set."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -4,6 +4,7 @@ The same rendering serves the gateway and every service, so an error crosses two
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NoReturn
 
 import grpc
@@ -19,8 +20,12 @@ from services.stores import errors as stores
 DOMAIN = "palimpsest"
 TRAILER = "grpc-status-details-bin"
 
-# A bare UNAVAILABLE or RESOURCE_EXHAUSTED comes from the transport: no replica yet, or its queue is full.
-_BUSY = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED})
+# What a runtime answers for a service that can't: no connection or no replica yet, a full queue, and (Ray
+# Serve) no such application yet. Other bare codes mean that a replica was lost: ours carry a trailer always.
+_BUSY = frozenset(
+    {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.NOT_FOUND}
+)
+_OURS = frozenset({grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNIMPLEMENTED})
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -133,13 +138,34 @@ def error_of_status(status: status_pb2.Status) -> ServiceError:
     return known.revive(status.message, dict(info.metadata), violations, quotas, resource, wait)
 
 
+class Miss(StrEnum):
+    """How a call ended that no service answered: none of our trailers came back."""
+
+    NOT_REACHED = "not reached"
+    """No replica had it: the runtime starts, is gone, or its queue is full."""
+    LOST = "lost"
+    """A replica may have had it, and was lost under way."""
+
+
+def missed(call: grpc.aio.AioRpcError) -> Miss | None:
+    """How a call was missed; None for one that was answered, or that ran out of its time."""
+    if any(key == TRAILER for key, _ in call.trailing_metadata() or ()) or call.code() in _OURS:
+        return None
+    if call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in (call.details() or ""):
+        return None
+    return Miss.NOT_REACHED if call.code() in _BUSY else Miss.LOST
+
+
 def error_of_call(call: grpc.aio.AioRpcError, component: str = "a service") -> ServiceError:
     """The error of a failed call to `component`, from its trailers, or else from the bare code."""
     for key, value in call.trailing_metadata() or ():
         if key == TRAILER:
             return error_of_status(status_pb2.Status.FromString(value))
-    if call.code() in _BUSY:
-        return errors.Overloaded(component)
+    match missed(call):
+        case Miss.NOT_REACHED:
+            return errors.Overloaded(component)
+        case Miss.LOST:
+            return errors.StoreDown(component)
     if call.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
         return errors.DeadlineTooShort()
     if call.code() is grpc.StatusCode.UNIMPLEMENTED:

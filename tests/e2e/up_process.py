@@ -1,6 +1,8 @@
 """The product as a user runs it: `palimpsest up` as a child process, on data of its own."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import grpc
 import psutil
@@ -18,8 +20,8 @@ from palimpsest import local
 from palimpsest.connection import new_request_id
 from palimpsest.v1 import admin_pb2, admin_pb2_grpc
 
-READY_SECONDS = 90.0
-STOP_SECONDS = 40.0
+READY_SECONDS = {"inprocess": 90.0, "ray": 240.0}
+STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _CREDIT = 1_000_000
 
@@ -55,7 +57,14 @@ class UpProcess:
     after `kill` or `stop` runs on the same data. `port` 0 takes a free one.
     """
 
-    def __init__(self, data_dir: Path, settings: Mapping[str, str] | None = None, port: int = 0) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        settings: Mapping[str, str] | None = None,
+        port: int = 0,
+        runtime: str = "inprocess",
+    ) -> None:
+        self._runtime = runtime
         self.data_dir = data_dir
         self._settings = dict(settings or {})
         self._port = port
@@ -69,11 +78,32 @@ class UpProcess:
         return self._process
 
     @property
+    def environment(self) -> dict[str, str]:
+        """In which its commands run."""
+        return clean_environment(self._settings)
+
+    @property
     def target(self) -> str:
         """Where the gateway listens."""
         found = local.announced(self.data_dir)
         assert found is not None, "not up"
         return found
+
+    @property
+    def services_target(self) -> str:
+        """Where the services listen, as it has said."""
+        found: list[str] = re.findall(r"^services +(\S+) ", self.output, re.MULTILINE)
+        return found[-1]
+
+    def family(self) -> list[psutil.Process]:
+        """Its process and all that descend from it."""
+        process = psutil.Process(self.process.pid)
+        return [process, *process.children(recursive=True)]
+
+    def logged(self, service: str = "palimpsest") -> list[dict[str, Any]]:
+        """The lines of the gateway's log, or of a service's on Ray."""
+        file = self.data_dir / "logs" / f"{service}.log"
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
     @property
     def output(self) -> str:
@@ -88,16 +118,16 @@ class UpProcess:
         """Starts it and waits until it serves. Fails with what it printed when it ends instead."""
         (self.data_dir / local.FILE).unlink(missing_ok=True)  # left by a kill
         command = [program("palimpsest"), "up", "--data-dir", str(self.data_dir)]
-        command += ["--port", str(self._port)]
+        command += ["--port", str(self._port), "--runtime", self._runtime]
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 command,
-                env=clean_environment(self._settings),
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
             )
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + READY_SECONDS[self._runtime]
         while local.announced(self.data_dir) is None:
             ended = self._process.poll()
             if ended is not None or time.monotonic() > deadline:
@@ -135,9 +165,7 @@ class UpProcess:
         """The operator's key; made at first use, by `palimpsest-admin init`."""
         if not self._operator_key:
             command = [program("palimpsest-admin"), "init", "--data-dir", str(self.data_dir)]
-            done = subprocess.run(
-                command, env=clean_environment(self._settings), capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             self._operator_key = done.stdout.strip()
         return self._operator_key

@@ -20,7 +20,7 @@ from services.stores import errors as stores
 from tests.machine import ROOT
 
 # Between the gateway and the services alone: no public caller gets it.
-INTERNAL_REASONS = {"ASSERTION_INVALID"}
+INTERNAL_REASONS = {"APPLICATION_UNKNOWN", "ASSERTION_INVALID"}
 
 
 def documented() -> dict[str, tuple[str, bool]]:
@@ -120,7 +120,7 @@ def test_a_call_that_failed_tells_its_error() -> None:
         (grpc.StatusCode.RESOURCE_EXHAUSTED, errors.Overloaded),
         (grpc.StatusCode.DEADLINE_EXCEEDED, errors.DeadlineTooShort),
         (grpc.StatusCode.UNIMPLEMENTED, errors.NotImplementedYet),
-        (grpc.StatusCode.UNKNOWN, errors.InternalFailure),
+        (grpc.StatusCode.UNKNOWN, errors.StoreDown),
     ],
 )
 def test_a_bare_code_of_the_transport_is_read(code: grpc.StatusCode, kind: type[ServiceError]) -> None:

@@ -1,0 +1,105 @@
+"""The catalogue: how each service is built, on resources that are shared or its own.
+
+A service is imported where it is built, so that a replica loads what it runs and nothing else: for one that
+only calls models that is a fifth.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from services.domain.instants import Instant
+from services.domain.predicates import default_vocabulary
+from services.llm.port import Engine
+from services.runtime.models import open_engine
+from services.runtime.names import ServiceName
+from services.runtime.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from services.runtime.resources import Resources
+
+
+def all_services(resources: "Resources") -> Mapping[ServiceName, object]:
+    """Every service, on one set of resources."""
+    of_models = {name: build(resources.engine) for name, build in _OF_MODELS.items()}
+    return of_models | {name: build(resources) for name, build in _OF_STORES.items()}
+
+
+async def open_service(
+    name: ServiceName, settings: ServiceSettings, stack: AsyncExitStack, now: Callable[[], Instant]
+) -> object:
+    """One service, on resources of its own; one that only calls models opens no store.
+
+    `stack` closes them. Raises as `open_resources` does.
+    """
+    if name in _OF_MODELS:
+        return _OF_MODELS[name](open_engine(settings, stack))
+    from services.runtime.resources import open_resources
+
+    return _OF_STORES[name](await open_resources(settings, stack, now))
+
+
+def _extractor(engine: Engine) -> object:
+    from services.extractor.service import Extractor
+
+    return Extractor(engine)
+
+
+def _classifier(engine: Engine) -> object:
+    from services.classifier.service import Classifier
+
+    return Classifier(engine)
+
+
+def _preprocessor(resources: "Resources") -> object:
+    from services.preprocessor.service import Preprocessor
+
+    return Preprocessor(resources.memory.text, resources.vectors, resources.embedder, resources.now)
+
+
+def _resolver(resources: "Resources") -> object:
+    from services.resolver.publish import Stores
+    from services.resolver.service import Parts, Resolver
+
+    memory = resources.memory
+    return Resolver(
+        Parts(
+            stores=Stores(resources.graph, memory.revisions, memory.voice, memory.decisions),
+            text=memory.text,
+            staging=memory.staging,
+            vectors=resources.vectors,
+            embedder=resources.embedder,
+            engine=resources.engine,
+            vocabulary=default_vocabulary(),
+            now=resources.now,
+        )
+    )
+
+
+def _recall(resources: "Resources") -> object:
+    from services.recall.parts import Parts
+    from services.recall.service import Recall
+
+    memory = resources.memory
+    return Recall(
+        Parts(
+            graph=resources.graph,
+            text=memory.text,
+            voice=memory.voice,
+            revisions=memory.revisions,
+            vectors=resources.vectors,
+            embedder=resources.embedder,
+            vocabulary=default_vocabulary(),
+        )
+    )
+
+
+_OF_MODELS: Mapping[ServiceName, Callable[[Engine], object]] = {
+    ServiceName.EXTRACTOR: _extractor,
+    ServiceName.CLASSIFIER: _classifier,
+}
+_OF_STORES: Mapping[ServiceName, Callable[["Resources"], object]] = {
+    ServiceName.PREPROCESSOR: _preprocessor,
+    ServiceName.RESOLVER: _resolver,
+    ServiceName.RECALL: _recall,
+}

@@ -1,0 +1,1 @@
+"""The runtimes without their processes."""
