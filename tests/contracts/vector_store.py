@@ -9,6 +9,7 @@ import pytest
 
 from services.domain.instants import BEGINNING, FOREVER, Instant
 from services.domain.scope import GraphId, Scope, TenantId
+from services.stores.paging import Page
 from services.stores.vectors.port import (
     Collection,
     Consistency,
@@ -215,6 +216,24 @@ class VectorStoreContract:
             row = (await store.fetch(scope, collection, ["x"]))["x"]
             assert np.allclose(row.vector, axis(index))
             assert await store.count(scope, collection) == 1
+
+    async def test_a_scan_meets_every_id_once_and_in_order(self, store: VectorStore, scope: Scope) -> None:
+        ids = [str(uuid.uuid4()) for _ in range(150)] + ["named-1", "named-2", "0", "z"]
+        await store.upsert(scope, FACTS, [row(id) for id in ids])
+        await store.upsert(fresh_scope(), FACTS, [row(str(uuid.uuid4())) for _ in range(20)])
+        await store.upsert(scope, Collection.VOICE, [row("another")])
+        await store.delete(scope, FACTS, ids[:10])
+        for size in (40, 1000):
+            found: list[str] = []
+            after = ""
+            while True:
+                page = await store.scan(scope, FACTS, Page(size, after))
+                assert len(page.items) <= size
+                found += page.items
+                if not (after := page.after):
+                    break
+            assert found == sorted(ids[10:])
+        assert (await store.scan(fresh_scope(), FACTS, Page())).items == []
 
     async def test_an_erased_scope_is_gone_from_every_collection(
         self, store: VectorStore, scope: Scope

@@ -8,6 +8,7 @@ import numpy as np
 from services.domain.instants import BEGINNING, FOREVER
 from services.domain.scope import Scope
 from services.stores.errors import StoreUnavailable
+from services.stores.paging import Listed, Page
 from services.stores.vectors import filters, layout
 from services.stores.vectors.port import Collection, Consistency, Hit, Vector, VectorFilter, VectorRow
 
@@ -70,6 +71,11 @@ class ArrayVectorStore:
     ) -> int:
         self._reach()
         return len(self._rows[scope.key, collection])
+
+    async def scan(self, scope: Scope, collection: Collection, page: Page) -> Listed[str]:
+        self._reach()
+        ids = sorted(id for id in self._rows[scope.key, collection] if id > page.after)
+        return Listed(ids[: page.size], ids[page.size - 1] if len(ids) > page.size else "")
 
     async def erase(self, scope: Scope) -> None:
         self._reach()

@@ -41,6 +41,16 @@ def of_keys(scope: Scope, ids: Iterable[str]) -> str:
     return _one_of("id", [key(scope, id) for id in ids])
 
 
+def between(scope: Scope, after: str, until: str) -> str:
+    """Rows whose id is greater than `after` and not greater than `until`; "" is no bound."""
+    terms = [of_scope(scope)]
+    if after:
+        terms.append(f'id > "{key(scope, after)}"')
+    if until:
+        terms.append(f'id <= "{key(scope, until)}"')
+    return " and ".join(terms)
+
+
 def expression(scope: Scope, where: VectorFilter) -> str:
     """The expression for a search. Raises ValueError on foreign text or too many values."""
     terms = [of_scope(scope)]

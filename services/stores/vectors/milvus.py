@@ -15,7 +15,8 @@ from pymilvus.client.types import Status
 
 from services.domain.scope import Scope
 from services.stores.errors import StoreError, StoreUnavailable
-from services.stores.vectors import filters, layout
+from services.stores.paging import Listed, Page
+from services.stores.vectors import filters, layout, scanning
 from services.stores.vectors.port import Collection, Consistency, Hit, Vector, VectorFilter, VectorRow
 
 log = structlog.get_logger(__name__)
@@ -181,6 +182,19 @@ class MilvusVectorStore:
     ) -> int:
         answer = await self._query(collection, filters.of_scope(scope), ("count(*)",), consistency)
         return int(answer[0]["count(*)"])
+
+    async def scan(self, scope: Scope, collection: Collection, page: Page) -> Listed[str]:
+        strong, after = Consistency.STRONG, page.after
+        while True:
+            rest = await self._query(collection, filters.between(scope, after, ""), ("count(*)",), strong)
+            bound = scanning.until(after, int(rest[0]["count(*)"]), page.size)
+            found = await self._query(collection, filters.between(scope, after, bound), ("id",), strong)
+            ids = sorted(filters.id_of(row["id"]) for row in found)
+            if len(ids) > page.size:
+                return Listed(ids[: page.size], ids[page.size - 1])
+            if ids or not bound:
+                return Listed(ids, bound)
+            after = bound
 
     async def erase(self, scope: Scope) -> None:
         """Deletes the scope's rows in the collections of every embedder, former ones included.

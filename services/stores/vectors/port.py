@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from services.domain.instants import BEGINNING, FOREVER, Instant
 from services.domain.scope import Scope
+from services.stores.paging import Listed, Page
 
 Vector = npt.NDArray[np.float32]
 """A unit vector, shape (dimension,)."""
@@ -109,6 +110,13 @@ class VectorStore(Protocol):
     async def count(
         self, scope: Scope, collection: Collection, consistency: Consistency = Consistency.SESSION
     ) -> int: ...
+
+    async def scan(self, scope: Scope, collection: Collection, page: Page) -> Listed[str]:
+        """The ids of a scope's rows in their order, for verification; a page may hold fewer than asked.
+
+        Rows written or deleted meanwhile may be in it or not; every other one is met exactly once.
+        """
+        ...
 
     async def erase(self, scope: Scope) -> None:
         """Deletes every row of a scope in every collection."""
