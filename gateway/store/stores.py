@@ -14,9 +14,10 @@ from gateway.store.jobs import Jobs
 from gateway.store.keys import ApiKeys
 from gateway.store.progress import Progress
 from gateway.store.requests import Requests
-from gateway.store.schema import LEDGER_COMPONENT, PROGRESS_COMPONENT, create_ledger, create_progress
+from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.tenants import Tenants
 from services.stores.sql.database import Database
+from services.stores.sql.migrations import open_schema
 
 WATCH_POLL_SECONDS = 0.5
 """How soon a watcher sees a change that another process made."""
@@ -62,13 +63,18 @@ async def open_stores(
     *,
     key_environment: str = "live",
     clock: DatabaseClock | None = None,
+    migrate_ledger: bool = True,
+    migrate_progress: bool = True,
 ) -> Stores:
-    """Makes missing tables and opens the stores. On PostgreSQL both engines may be of one database."""
-    await create_ledger(ledger_engine)
-    await create_progress(progress_engine)
+    """Opens the stores, whose tables are migrated if asked. On PostgreSQL both may share a database.
+
+    Raises SchemaUnusable.
+    """
+    await open_schema(ledger_engine, LEDGER_SCHEMA, migrate=migrate_ledger)
+    await open_schema(progress_engine, PROGRESS_SCHEMA, migrate=migrate_progress)
     clock = clock or DatabaseClock()
-    database = Database(ledger_engine, LEDGER_COMPONENT)
-    progress_database = Database(progress_engine, PROGRESS_COMPONENT)
+    database = Database(ledger_engine, LEDGER_SCHEMA.component)
+    progress_database = Database(progress_engine, PROGRESS_SCHEMA.component)
     bell = Bell()
     ledger, graphs = Ledger(database, clock), Graphs(database, clock)
     jobs = Jobs(database, clock, ledger, graphs, bell)

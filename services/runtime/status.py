@@ -43,7 +43,7 @@ def error_of(exception: BaseException) -> ServiceError:
     match exception:
         case ServiceError():
             return exception
-        case stores.StoreUnavailable() | stores.SchemaDiffers():
+        case stores.StoreUnavailable() | stores.SchemaUnusable():
             return errors.StoreDown(exception.component)
         case stores.WriteConflict():
             return errors.Conflict()

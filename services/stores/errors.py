@@ -4,7 +4,10 @@ StoreError
 ├── StoreUnavailable    the store can't be reached or timed out; safe to repeat later
 ├── WriteConflict       somebody changed it first; read again, then repeat
 ├── UnstorableText      text that the store refuses (NUL or lone surrogates); repeating can't help
-└── SchemaDiffers       another version made the tables; the store can't be opened
+└── SchemaUnusable      the store can't be opened by this version
+    ├── SchemaDiffers   another version made the tables, and left no revision to start from
+    ├── SchemaBehind    it must be migrated first
+    └── SchemaAhead     a later version migrated it
 """
 
 from collections.abc import Sequence
@@ -30,13 +33,43 @@ class UnstorableText(StoreError):
     """Text with NUL or lone surrogates."""
 
 
-class SchemaDiffers(StoreError):
-    """Another version made the database of `component`: `columns` (`table.column`) are on one side only."""
+class SchemaUnusable(StoreError):
+    """The database of `component` is of another version. Repeating helps once an operator has acted."""
+
+    def __init__(self, component: str, told: str) -> None:
+        super().__init__(told)
+        self.component = component
+
+
+class SchemaDiffers(SchemaUnusable):
+    """Another version made the database: `columns` (`table.column`, or `table`) are on one side only."""
 
     def __init__(self, component: str, columns: Sequence[str]) -> None:
         told = ", ".join([*columns[:3], *(["…"] if len(columns) > 3 else [])])
         super().__init__(
+            component,
             f"another version of Palimpsest made the {component} store (it differs in {told}); "
-            "start on an empty data folder or database"
+            "start on an empty data folder or database",
         )
-        self.component = component
+
+
+class SchemaBehind(SchemaUnusable):
+    """The database is at revision `found` ("" for none), and this server may not migrate it to `needed`."""
+
+    def __init__(self, component: str, found: str, needed: str) -> None:
+        at = f"at revision {found}" if found else "without tables of a known revision"
+        super().__init__(
+            component,
+            f"the {component} store is {at}, and this version needs {needed}: run `palimpsest-admin migrate`",
+        )
+
+
+class SchemaAhead(SchemaUnusable):
+    """A later version migrated the database to revision `found`, which this one does not know."""
+
+    def __init__(self, component: str, found: str, newest: str) -> None:
+        super().__init__(
+            component,
+            f"a later version of Palimpsest migrated the {component} store to revision {found}, and this one "
+            f"knows none after {newest}: run the later version",
+        )

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway.store.schema import create_ledger
+from gateway.store.schema import LEDGER_SCHEMA
 from services.stores.sql.database import Database
 from services.stores.sql.engine import postgres_engine
+from services.stores.sql.migrations import upgrade
 from tests.contracts.ledger import LedgerContract
 
 
@@ -15,7 +16,7 @@ class TestPostgresLedger(LedgerContract):
     @pytest.fixture
     async def database(self, postgres_url: str) -> AsyncIterator[Database]:
         engine = postgres_engine(postgres_url)
-        await create_ledger(engine)
+        await upgrade(engine, LEDGER_SCHEMA)
         database = Database(engine, "ledger")
         yield database
         await database.close()

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.store.schema import create_ledger
+from gateway.store.schema import LEDGER_SCHEMA
 from services.stores.sql.database import Database
 from services.stores.sql.engine import Synchronous, sqlite_engine
+from services.stores.sql.migrations import upgrade
 from tests.contracts.ledger import LedgerContract
 
 
@@ -15,7 +16,7 @@ class TestSqliteLedger(LedgerContract):
     @pytest.fixture
     async def database(self, tmp_path: Path) -> AsyncIterator[Database]:
         engine = sqlite_engine(tmp_path / "ledger.db", synchronous=Synchronous.FULL)
-        await create_ledger(engine)
+        await upgrade(engine, LEDGER_SCHEMA)
         database = Database(engine, "ledger")
         yield database
         await database.close()

@@ -3,9 +3,10 @@
 import asyncio
 import sys
 
-from sqlalchemy import Column, MetaData, Table, select, update
+from sqlalchemy import Column, MetaData, Table, select, text, update
+from sqlalchemy.ext.asyncio import AsyncEngine
 
-from services.stores.sql.database import Database, create_schema
+from services.stores.sql.database import Database
 from services.stores.sql.engine import engine_for
 from services.stores.sql.rows import Int64, Key, insert_new
 
@@ -15,10 +16,18 @@ counters = Table(
 )
 
 
+async def make_tables(engine: AsyncEngine, metadata: MetaData) -> None:
+    """Makes tables that have no revisions. Safe from several processes at once."""
+    async with Database(engine, "test").write() as connection:
+        if engine.dialect.name == "postgresql":
+            await connection.execute(text("SELECT pg_advisory_xact_lock(1)"))
+        await connection.run_sync(metadata.create_all)
+
+
 async def add(url: str, times: int, tasks: int) -> None:
     """Adds 1 `times` times, `tasks` at once: reads, then writes, in one transaction each."""
     engine = engine_for(url)
-    await create_schema(engine, metadata, "test")
+    await make_tables(engine, metadata)
     database = Database(engine, "test")
 
     async def once() -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import Column, MetaData, Table, func, inspect, select, text
+from sqlalchemy import Column, MetaData, Table, func, select, text
 from sqlalchemy.exc import DBAPIError
 
-from services.stores.errors import SchemaDiffers, StoreUnavailable, UnstorableText, WriteConflict
-from services.stores.sql.database import Database, create_schema
+from services.stores.errors import StoreUnavailable, UnstorableText, WriteConflict
+from services.stores.sql.database import Database
 from services.stores.sql.engine import Synchronous, engine_for, postgres_engine, sqlite_engine
 from services.stores.sql.rows import Int64, Key, Prose, in_chunks, insert_new, insert_or_update, is_storable
-from tests.doubles.sql_writer import counters
+from tests.doubles.sql_writer import counters, make_tables
 from tests.machine import ROOT
 
 metadata = MetaData()
@@ -36,7 +36,7 @@ def note(id: str, words: str = "x", at: int | None = None) -> dict[str, object]:
 @pytest.fixture
 async def database(sql_url: str) -> AsyncIterator[Database]:
     engine = engine_for(sql_url)
-    await create_schema(engine, metadata, "memory")
+    await make_tables(engine, metadata)
     database = Database(engine, "memory")
     yield database
     await database.close()
@@ -46,24 +46,6 @@ async def texts(database: Database) -> dict[str, str]:
     async with database.read() as connection:
         rows = await connection.execute(select(notes.c.id, notes.c.text).order_by(notes.c.id))
         return {row.id: row.text for row in rows}
-
-
-async def test_tables_of_another_version_are_refused_and_nothing_is_made(database: Database) -> None:
-    later = MetaData()
-    Table(
-        "notes",
-        later,
-        Column("scope", Key, primary_key=True),
-        Column("id", Key, primary_key=True),
-        Column("text", Prose, nullable=False),
-        Column("seen", Int64),
-    )
-    Table("more", later, Column("id", Key, primary_key=True))
-    with pytest.raises(SchemaDiffers, match=r"memory store \(it differs in notes\.at, notes\.seen\)"):
-        await create_schema(database.engine, later, "memory")
-    async with database.read() as connection:
-        assert not await connection.run_sync(lambda sync: inspect(sync).has_table("more"))
-    await create_schema(database.engine, metadata, "memory")
 
 
 async def test_an_error_takes_back_the_whole_transaction(database: Database) -> None:
@@ -144,13 +126,6 @@ async def test_mistakes_of_ours_stay_what_they_are(database: Database) -> None:
             await insert_new(connection, notes, [{"scope": "s", "id": "a", "text": None, "at": None}])
 
 
-async def test_a_schema_is_made_by_many_at_once(sql_url: str) -> None:
-    engines = [engine_for(sql_url) for _ in range(5)]
-    await asyncio.gather(*(create_schema(engine, metadata, "memory") for engine in engines))
-    for engine in engines:
-        await engine.dispose()
-
-
 async def test_writers_in_several_processes_wait_for_each_other(sql_url: str) -> None:
     command = [sys.executable, "-m", "tests.doubles.sql_writer", sql_url, "60", "4"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -215,8 +190,6 @@ async def test_a_server_that_is_not_there_is_unavailable(unused_tcp_port: int) -
     with pytest.raises(StoreUnavailable, match="ledger"):
         async with database.read():
             pytest.fail("connected to nothing")
-    with pytest.raises(StoreUnavailable):
-        await create_schema(database.engine, metadata, "ledger")
     await database.close()
 
 
@@ -241,7 +214,7 @@ async def test_a_lost_connection_is_unavailable_and_made_anew(postgres_url: str)
 @pytest.mark.postgres
 async def test_a_deadlock_is_a_conflict(postgres_url: str) -> None:
     database = Database(postgres_engine(postgres_url, options={"deadlock_timeout": "100ms"}), "ledger")
-    await create_schema(database.engine, metadata, "ledger")
+    await make_tables(database.engine, metadata)
     async with database.write() as connection:
         await insert_new(connection, notes, [note("a"), note("b")])
     both = asyncio.Barrier(2)

@@ -1,14 +1,11 @@
-"""A database as stores see it: transactions that read a snapshot, transactions that write, and its schema."""
+"""A database as stores see it: transactions that read a snapshot, transactions that write."""
 
 import asyncio
-import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
-from sqlalchemy import Connection, MetaData, inspect, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from services.stores.errors import SchemaDiffers
 from services.stores.sql.engine import WRITES
 from services.stores.sql.failures import translated
 
@@ -54,29 +51,3 @@ class Database:
     async def close(self) -> None:
         """Closes every connection. The database can be used again: connections open anew."""
         await self.engine.dispose()
-
-
-async def create_schema(engine: AsyncEngine, metadata: MetaData, component: str) -> None:
-    """Creates the tables and indexes that are missing. Safe to call from many processes at once.
-
-    Raises SchemaDiffers where a table is there with other columns; then nothing was created.
-    """
-    async with Database(engine, component).write() as connection:
-        if engine.dialect.name == "postgresql":
-            # "IF NOT EXISTS" still collides when two transactions create the same table.
-            lock = zlib.crc32("|".join(sorted(metadata.tables)).encode())
-            await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
-        await connection.run_sync(metadata.create_all)
-        if differing := await connection.run_sync(_differing, metadata):
-            raise SchemaDiffers(component, differing)
-
-
-def _differing(connection: Connection, metadata: MetaData) -> list[str]:
-    """Columns, as `table.column`, that only the database or only the metadata has."""
-    inspector = inspect(connection)
-    return sorted(
-        f"{table.name}.{column}"
-        for table in metadata.sorted_tables
-        for column in {one["name"] for one in inspector.get_columns(table.name, table.schema)}
-        ^ set(table.columns.keys())
-    )

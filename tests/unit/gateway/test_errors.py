@@ -144,7 +144,10 @@ def kinds_of(base: type[Exception]) -> set[type[Exception]]:
 def test_every_error_of_a_port_has_a_place_in_the_tree(base: type[Exception]) -> None:
     arguments = {
         "StoreUnavailable": ("graph",),
+        "SchemaUnusable": ("graph", "secret"),
         "SchemaDiffers": ("graph", ("table.secret",)),
+        "SchemaBehind": ("graph", "secret", "0002"),
+        "SchemaAhead": ("graph", "secret", "0002"),
         "ModelRateLimited": ("slow", 3.0),
     }
     ports = [kind for kind in kinds_of(base) if kind.__module__ in (stores.__name__, models.__name__)]

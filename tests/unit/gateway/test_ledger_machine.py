@@ -18,12 +18,13 @@ from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits
 from gateway.credits.values import HoldId
 from gateway.store.clock import SkewedClock
-from gateway.store.schema import create_ledger
+from gateway.store.schema import LEDGER_SCHEMA
 from gateway.store.tables import accounts
 from services.domain.errors import ServiceError
 from services.domain.scope import TenantId
 from services.stores.sql.database import Database
 from services.stores.sql.engine import sqlite_engine
+from services.stores.sql.migrations import upgrade
 from tests.unit.gateway.ledger_model import Model, Refused
 
 TENANTS = st.sampled_from(["acme", "globex"])
@@ -54,7 +55,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     async def _database(self) -> Database:
         engine = sqlite_engine(Path(self.folder.name) / "ledger.db")
-        await create_ledger(engine)
+        await upgrade(engine, LEDGER_SCHEMA)
         database = Database(engine, "ledger")
         async with database.write() as connection:
             for tenant in ("acme", "globex"):

@@ -1,8 +1,11 @@
 """The graph's tables, an index for every access path. A scope's key opens every primary key and index."""
 
+from pathlib import Path
+
 from sqlalchemy import Boolean, Column, Double, ForeignKeyConstraint, Index, MetaData, SmallInteger, Table
 from sqlalchemy.schema import SchemaItem
 
+from services.stores.sql.migrations import Schema
 from services.stores.sql.rows import Int64, Key, Prose
 
 # Beyond every instant and revision, so that what is stored is told apart from what is absent.
@@ -11,6 +14,7 @@ OPEN = 2**63 - 1
 """An open end, in world time and in system time."""
 
 metadata = MetaData()
+SCHEMA = Schema("graph", metadata, Path(__file__).parent / "migrations")
 
 
 def _scope() -> Column[str]:

@@ -1,5 +1,7 @@
 """Memory's tables, an index for every access path. A scope's key opens every primary key and index."""
 
+from pathlib import Path
+
 from sqlalchemy import (
     Boolean,
     Column,
@@ -11,9 +13,11 @@ from sqlalchemy import (
     Table,
 )
 
+from services.stores.sql.migrations import Schema
 from services.stores.sql.rows import Int64, Key, Prose
 
 metadata = MetaData()
+SCHEMA = Schema("memory", metadata, Path(__file__).parent / "migrations")
 
 
 def _scope() -> Column[str]:

@@ -13,9 +13,8 @@ from services.stores.memory.sql.revisions import SqlRevisionLog
 from services.stores.memory.sql.staging import SqlStagingStore
 from services.stores.memory.sql.text import SqlTextStore
 from services.stores.memory.sql.voice import SqlVoiceStore
-from services.stores.sql.database import Database, create_schema
-
-COMPONENT = "memory"
+from services.stores.sql.database import Database
+from services.stores.sql.migrations import open_schema
 
 
 class SqlMemory:
@@ -28,7 +27,7 @@ class SqlMemory:
     decisions: DecisionLog
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self._database = Database(engine, COMPONENT)
+        self._database = Database(engine, schema.SCHEMA.component)
         self.text = SqlTextStore(self._database)
         self.staging = SqlStagingStore(self._database)
         self.revisions = SqlRevisionLog(self._database)
@@ -36,15 +35,13 @@ class SqlMemory:
         self.decisions = SqlDecisionLog(self._database)
 
     @classmethod
-    async def open(cls, engine: AsyncEngine) -> Self:
-        """A store whose tables are there: created if they are missing."""
-        memory = cls(engine)
-        await memory.create_schema()
-        return memory
+    async def open(cls, engine: AsyncEngine, *, migrate: bool = True) -> Self:
+        """A store whose tables are of this version; `migrate` makes and migrates them.
 
-    async def create_schema(self) -> None:
-        """Creates the tables and indexes that are missing. Safe to call from many processes at once."""
-        await create_schema(self._database.engine, schema.metadata, COMPONENT)
+        Raises SchemaUnusable.
+        """
+        await open_schema(engine, schema.SCHEMA, migrate=migrate)
+        return cls(engine)
 
     async def erase(self, scope: Scope) -> None:
         """Removes every row of a scope, in one transaction. Idempotent."""

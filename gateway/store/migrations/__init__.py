@@ -1,0 +1,1 @@
+"""Revisions of the gateway's stores."""

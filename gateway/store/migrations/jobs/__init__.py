@@ -1,0 +1,1 @@
+"""Revisions of the progress of jobs, the first one first."""

@@ -1,0 +1,1 @@
+"""Revisions of the ledger, the first one first."""

@@ -1,0 +1,1 @@
+"""Revisions of the graph store, the first one first."""

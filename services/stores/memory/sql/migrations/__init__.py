@@ -1,0 +1,1 @@
+"""Revisions of the memory store, the first one first."""
