@@ -58,6 +58,17 @@ class RevisionContract:
             assert await memory.revisions.entry(SCOPE, "commit-1") == published
             assert await memory.revisions.state(SCOPE, "commit-1") == LogState(Revision(1), None, published)
 
+    async def test_a_scan_meets_every_revision_oldest_first(self, memory: SqlMemory) -> None:
+        for number in range(1, 6):
+            await publish(memory, number, at=10 * number)
+        begun = await begin(memory, 6, 60)
+        await publish(memory, 1, scope=TWINS[0])
+        found = await all_pages(lambda page: memory.revisions.scan(SCOPE, page), 2)
+        assert [(one.revision, one.at, one.published) for one in found] == [
+            (number, 10 * number, number < 6) for number in range(1, 7)
+        ]
+        assert found[-1] == begun
+
     async def test_a_crash_before_publishing_leaves_what_the_next_needs(
         self, memory: SqlMemory, url: str
     ) -> None:

@@ -51,6 +51,25 @@ class TextContract:
         assert [one.text for one in await memory.text.passages_of(SCOPE, EpisodeId("e"))] == ["passage p"]
         assert await memory.text.version(SCOPE, DOCUMENT, 1) == version(1)
 
+    async def test_scans_meet_every_episode_and_version(self, memory: SqlMemory) -> None:
+        ids = [f"e{number}" for number in range(7)]
+        await memory.text.save(SCOPE, [episode(id) for id in ids], [], None)
+        await memory.text.save(SCOPE, [full_episode("full")], [passage("p", "full")], version(2))
+        await memory.text.save(SCOPE, [], [], version(1))
+        await memory.text.save(SCOPE, [], [], version(1, document=DocumentId("another")))
+        await memory.text.save(TWINS[0], [episode("twin")], [], version(5))
+        await memory.text.delete_episode(SCOPE, EpisodeId("e3"), NOW)
+        episodes = await all_pages(lambda page: memory.text.scan_episodes(SCOPE, page), 3)
+        assert episodes == await memory.text.episodes(SCOPE, [EpisodeId(id) for id in sorted([*ids, "full"])])
+        assert [one.deleted_at for one in episodes].count(NOW) == 1
+        versions = await all_pages(lambda page: memory.text.scan_versions(SCOPE, page), 2)
+        assert sorted((one.document, one.version) for one in versions) == [
+            ("another", 1),
+            ("document", 1),
+            ("document", 2),
+        ]
+        assert version(2) in versions
+
     async def test_reads_by_id_keep_the_order_asked_and_leave_out_what_is_absent(
         self, memory: SqlMemory
     ) -> None:

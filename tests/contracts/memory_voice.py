@@ -90,6 +90,15 @@ class VoiceContract:
         known = [bool(await listed(memory, revision)) for revision in range(1, 10)]
         assert known == [False, True, True, True, True, False, False, True, True]
 
+    async def test_a_scan_meets_every_aspect_with_all_its_records(self, memory: SqlMemory) -> None:
+        await apply(memory, 1, [aspect("a"), aspect("b")], [claim("c1", "a"), claim("c2", "b")])
+        await apply(memory, 2, [aspect("c", 2)], [claim("c3", "c", recorded=2)], [end("e", "a", 2)], ["c2"])
+        await memory.voice.forget_text(SCOPE, forgetting(2, "b"))
+        await apply(memory, 1, [aspect("a")], [claim("c9", "a")], scope=TWINS[0])
+        found = await all_pages(lambda page: memory.voice.scan(SCOPE, page), 2)
+        assert found == [await get(memory, id) for id in ("a", "b", "c")]
+        assert (found[1].text, found[1].claims[0].revoked_at) == ("", 2)
+
     async def test_a_past_revision_is_read_as_it_was_known(self, memory: SqlMemory) -> None:
         await apply(memory, 1, [aspect("a")], [claim("c", "a", recorded=1)])
         await apply(memory, 2, [], [], [end("e", "a", 2)])

@@ -7,12 +7,12 @@ Every method raises StoreUnavailable when the store can't be reached.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from services.domain.graph import Entity, EntityType, GraphAspect, Span, Statement
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, SpanId, StatementId
-from services.domain.instants import Instant
+from services.domain.instants import Instant, Interval
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.stores.paging import Listed, Page
@@ -23,12 +23,16 @@ NodePair = tuple[EntityId, EntityId]
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A key (services/domain/names.py) under which an entity of this type is found."""
+    """A key (services/domain/names.py) under which an entity of this type is found.
+
+    `recorded_at`, the revision that brought it, is told by reads alone: a commit's own is written.
+    """
 
     key: str
     type: EntityType
     entity: EntityId
     name: str
+    recorded_at: Revision = field(default=Revision(0), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,3 +275,12 @@ class GraphStore(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class KeepsHulls(Protocol):
+    """A graph store that keeps hulls apart from spans and can tell them, so that they can be verified."""
+
+    async def hulls(self, scope: Scope, ids: Sequence[StatementId]) -> Mapping[StatementId, Interval]:
+        """The hulls by which the store sieves; a statement with an empty one is absent."""
+        ...

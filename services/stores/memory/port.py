@@ -112,6 +112,14 @@ class TextStore(Protocol):
         """Every passage of a graph in a stable order, for search in memory and for export."""
         ...
 
+    async def scan_episodes(self, scope: Scope, page: Page) -> Listed[Episode]:
+        """Every episode of a graph in a stable order, deleted ones included; for export."""
+        ...
+
+    async def scan_versions(self, scope: Scope, page: Page) -> Listed[DocumentVersion]:
+        """Every version of every document in a stable order, for export."""
+        ...
+
     async def delete_episode(self, scope: Scope, episode: EpisodeId, at: Instant) -> bool:
         """Removes text and passages and marks the episode; False if it is not there or deleted already."""
         ...
@@ -199,6 +207,10 @@ class RevisionLog(Protocol):
         """When these revisions were begun; unknown ones are left out."""
         ...
 
+    async def scan(self, scope: Scope, page: Page) -> Listed[RevisionEntry]:
+        """Every revision that was begun, oldest first, for export."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class VoiceForgetting:
@@ -241,6 +253,10 @@ class VoiceStore(Protocol):
         ...
 
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Sequence[VoiceAspect]: ...
+
+    async def scan(self, scope: Scope, page: Page) -> Listed[VoiceAspect]:
+        """Every aspect with every claim and end, whenever recorded, in order of creation; for export."""
+        ...
 
     async def forget_text(self, scope: Scope, forgetting: VoiceForgetting) -> None:
         """Empties text. Idempotent; of `aspects` those that some claim still supports are left as they are.

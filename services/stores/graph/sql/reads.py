@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import Entity, EntityType, Literal, Span, Statement
 from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
+from services.domain.instants import Interval
 from services.domain.scope import Scope
 from services.stores.graph.port import Alias, AsOf, Counts, NodePair, Records, StatementView
 from services.stores.graph.sql import schema, values
@@ -22,6 +23,7 @@ from services.stores.graph.sql.conditions import (
     id_chunks,
     with_revocations,
 )
+from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
 from services.stores.sql.rows import Key, in_chunks, is_storable
 
 V = TypeVar("V")
@@ -263,6 +265,22 @@ async def statements_of_pairs(
         for subject, node, statement in await connection.execute(query):
             found[subject, node].append(statement)
     return dict(found)
+
+
+async def hulls(
+    connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]
+) -> dict[StatementId, Interval]:
+    """The kept hulls that are not empty."""
+    columns = schema.statements.c
+    found: dict[StatementId, Interval] = {}
+    for chunk in id_chunks(ids):
+        query = select(columns.id, columns.hull_from, columns.hull_to).where(
+            columns.scope == scope.key, columns.id.in_(chunk)
+        )
+        for id, start, end in await connection.execute(query):
+            if start <= end:
+                found[id] = Interval(None if start == UNKNOWN_START else start, None if end == OPEN else end)
+    return found
 
 
 async def orphans(

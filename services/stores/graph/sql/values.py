@@ -57,7 +57,13 @@ def alias_row(scope: str, alias: Alias, revision: int) -> Row:
 
 
 def alias_of(row: RowMapping) -> Alias:
-    return Alias(key=row["key"], type=EntityType(row["type"]), entity=row["entity"], name=row["name"])
+    return Alias(
+        key=row["key"],
+        type=EntityType(row["type"]),
+        entity=row["entity"],
+        name=row["name"],
+        recorded_at=row["recorded_at"],
+    )
 
 
 def statement_row(scope: str, statement: Statement) -> Row:

@@ -12,6 +12,8 @@ from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
 from services.stores.memory.port import LogState, RevisionEntry
 from services.stores.memory.sql import schema
+from services.stores.memory.sql.keyset import page_of
+from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.rows import in_chunks, insert_new, is_storable
 
@@ -97,6 +99,12 @@ class SqlRevisionLog:
                 found.update((Revision(revision), Instant(at)) for revision, at in rows)
         return found
 
+    async def scan(self, scope: Scope, page: Page) -> Listed[RevisionEntry]:
+        query = select(schema.revisions).where(_REVISIONS.scope == scope.key)
+        async with self._database.read() as connection:
+            rows = await page_of(connection, query, [_REVISIONS.revision], page)
+        return Listed([_entry_of(row) for row in rows.items], rows.after)
+
 
 def _this(revision: int) -> ColumnElement[bool]:
     return _REVISIONS.revision == revision
@@ -116,8 +124,10 @@ async def _entry(
 ) -> RevisionEntry | None:
     query = _newest(select(schema.revisions), scope, *where)
     row = (await connection.execute(query)).mappings().one_or_none()
-    if row is None:
-        return None
+    return None if row is None else _entry_of(row)
+
+
+def _entry_of(row: Mapping[str, Any]) -> RevisionEntry:
     return RevisionEntry(
         revision=Revision(row["revision"]),
         commit_id=row["commit_id"],

@@ -153,6 +153,14 @@ class SqlTextStore:
         query = select(schema.passages).where(_PASSAGES.scope == scope.key)
         return await self._page(query, [_PASSAGES.id], page, values.passage_of)
 
+    async def scan_episodes(self, scope: Scope, page: Page) -> Listed[Episode]:
+        query = select(schema.episodes).where(_EPISODES.scope == scope.key)
+        return await self._page(query, [_EPISODES.id], page, values.episode_of)
+
+    async def scan_versions(self, scope: Scope, page: Page) -> Listed[DocumentVersion]:
+        order = [_VERSIONS.document_key, _VERSIONS.version]
+        return await self._page(_versions(scope), order, page, values.version_of)
+
     async def delete_episode(self, scope: Scope, episode: EpisodeId, at: Instant) -> bool:
         """See the port. With it go what is staged of it, quotes of it, its text in its document's versions.
 

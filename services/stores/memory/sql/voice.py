@@ -92,6 +92,12 @@ class SqlVoiceStore:
             rows = await _all(connection, query.order_by(_VOICE.created_at, _VOICE.id))
             return await _whole(connection, scope, rows)
 
+    async def scan(self, scope: Scope, page: Page) -> Listed[VoiceAspect]:
+        query = select(schema.voice).where(_VOICE.scope == scope.key)
+        async with self._database.read() as connection:
+            rows = await page_of(connection, query, [_VOICE.created_at, _VOICE.id], page)
+            return Listed(await _whole(connection, scope, rows.items), rows.after)
+
     async def forget_text(self, scope: Scope, forgetting: VoiceForgetting) -> None:
         check_storable({"text": sentence} for _, sentence in forgetting.retold)
         async with self._database.write() as connection:
