@@ -23,22 +23,24 @@ from services.stores.graph.port import (
 )
 from services.stores.graph.sql import lists, reads, schema, walks, writes
 from services.stores.paging import Listed, Page
-from services.stores.sql.database import Database, create_schema
+from services.stores.sql.database import Database
+from services.stores.sql.migrations import open_schema
 from services.stores.sql.rows import check_storable
-
-COMPONENT = "graph"
 
 
 class SqlGraphStore:
     """GraphStore on SQLite or PostgreSQL. Owns the engine; a commit is atomic, a read sees one snapshot."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self._database = Database(engine, COMPONENT)
+        self._database = Database(engine, schema.SCHEMA.component)
 
     @classmethod
-    async def open(cls, engine: AsyncEngine) -> Self:
-        """A store whose tables are there: created if they are missing."""
-        await create_schema(engine, schema.metadata, COMPONENT)
+    async def open(cls, engine: AsyncEngine, *, migrate: bool = True) -> Self:
+        """A store whose tables are of this version; `migrate` makes and migrates them.
+
+        Raises SchemaUnusable.
+        """
+        await open_schema(engine, schema.SCHEMA, migrate=migrate)
         return cls(engine)
 
     async def apply(self, scope: Scope, commit: Commit) -> None:
