@@ -1,15 +1,31 @@
-"""Milvus Lite for tests: one server for the whole run."""
+"""Milvus for tests: Lite's server and the real one, each started once for the whole run."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from services.stores.vectors.lite import LiteServer
+from tests.doubles.milvus_server import MilvusServer, why_not
+from tests.machine import in_ci
 
 
 @pytest.fixture(scope="session")
 def milvus_lite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiteServer]:
-    """A running server. Tests keep apart by scopes or embedders of their own, and never stop it."""
+    """A running server. Tests keep apart by scopes or prefixes of their own, and never stop it."""
     folder = tmp_path_factory.mktemp("milvus")
     with LiteServer.start(folder / "data", folder / "milvus.log") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
+    """The real server, installed at first use. Where it can't run: a named skip, a failure in CI."""
+    if (reason := why_not()) is not None:
+        if in_ci():
+            pytest.fail(reason)
+        pytest.skip(reason)
+    server = MilvusServer.start(tmp_path_factory.mktemp("milvus-server"))
+    try:
+        yield server
+    finally:
+        server.kill()  # nobody wants its data
