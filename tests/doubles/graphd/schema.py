@@ -1,0 +1,75 @@
+"""Tags and edge types: what is declared, and from when on statements see it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tests.doubles.graphd.refusals import semantic_error, storage_error
+from tests.doubles.graphd.values import Value
+
+_FITS: Mapping[str, Callable[[Value], bool]] = {
+    "int64": lambda value: type(value) is int,
+    "string": lambda value: isinstance(value, bytes),
+    "bool": lambda value: isinstance(value, bool),
+    "double": lambda value: type(value) in {int, float},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A property that is never NULL. `type`: int64, string, double or bool."""
+
+    name: str
+    type: str
+
+    def takes(self, value: Value) -> bool:
+        return _FITS[self.type](value)
+
+    def stored(self, value: Value) -> Value:
+        """As it reads after a write. Refuses NULL and values of another type."""
+        if value is None:
+            raise semantic_error(f"The non-nullable property `{self.name}' could not be NULL.")
+        if not self.takes(value):
+            raise storage_error("The data type does not meet the requirements. Use the correct type of data.")
+        return float(value) if self.type == "double" and isinstance(value, int) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A tag or an edge type."""
+
+    name: str
+    columns: Mapping[str, Column]
+
+    def column(self, name: str) -> Column:
+        if name not in self.columns:
+            raise semantic_error(f"Unknown column `{name}' in schema")
+        return self.columns[name]
+
+    def row(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """All properties in the order declared, from those that an insert gives."""
+        for name in self.columns:
+            if name not in values:
+                raise semantic_error(f"The property `{name}' is not nullable and has no default value.")
+        return {name: column.stored(values[name]) for name, column in self.columns.items()}
+
+
+@dataclass(slots=True)
+class Declared:
+    """Schemas by name, seen by statements only after a heartbeat; the catalogue shows them at once."""
+
+    heartbeat_seconds: float
+    clock: Callable[[], float]
+    all: dict[str, Schema] = field(default_factory=dict)
+    _since: dict[str, float] = field(default_factory=dict)
+
+    def add(self, name: str, schema: Schema) -> None:
+        """One that is there stays."""
+        if name not in self.all:
+            self.all[name] = schema
+            self._since[name] = self.clock()
+
+    def seen(self, name: str) -> Schema | None:
+        """What statements see by now."""
+        found = self.all.get(name)
+        by = self.clock() - self.heartbeat_seconds
+        return found if found is not None and self._since[name] <= by else None
