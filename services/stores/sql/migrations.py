@@ -89,14 +89,14 @@ async def upgrade(engine: AsyncEngine, schema: Schema, to: str = HEAD) -> Migrat
     SchemaDiffers, StoreUnavailable.
     """
     async with Database(engine, schema.component).write() as connection:
-        await _take_turn(connection, schema)
+        await take_turn(connection, schema)
         return await connection.run_sync(_upgrade, schema, to)
 
 
 async def downgrade(engine: AsyncEngine, schema: Schema, to: str) -> Migrated:
     """Takes a store back to a revision, or to nothing (BASE); what only later ones can hold is lost."""
     async with Database(engine, schema.component).write() as connection:
-        await _take_turn(connection, schema)
+        await take_turn(connection, schema)
         return await connection.run_sync(_downgrade, schema, to)
 
 
@@ -127,8 +127,11 @@ async def _read_state(engine: AsyncEngine, schema: Schema) -> _State:
         return await connection.run_sync(_state, schema)
 
 
-async def _take_turn(connection: AsyncConnection, schema: Schema) -> None:
-    """On SQLite the transaction itself is the lock: it begins IMMEDIATE."""
+async def take_turn(connection: AsyncConnection, schema: Schema) -> None:
+    """Waits until nobody else migrates this store, until the end of the caller's transaction, which writes.
+
+    On SQLite the transaction itself is the lock: it begins IMMEDIATE.
+    """
     if connection.dialect.name != "postgresql":
         return
     # Whoever waits for its turn waits as long as the other one's migration takes.
