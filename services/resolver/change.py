@@ -82,6 +82,8 @@ class Draft:
     read: set[StatementId] = field(default_factory=set)
     stored: Records = NOTHING
     keys: dict[EntityId, str] = field(default_factory=dict)
+    again: set[StatementId] = field(default_factory=set)
+    """Statements whose spans are derived again though nothing new is said of them."""
 
     @property
     def empty(self) -> bool:
@@ -95,12 +97,13 @@ class Draft:
             or self.voice_claims
             or self.voice_ends
             or self.voice_revoked
+            or self.again
             or self.decisions
         )
 
     def touched(self) -> set[StatementId]:
         """Statements whose spans may change."""
-        touched = {claim.statement for claim in self.claims.values()}
+        touched = self.again | {claim.statement for claim in self.claims.values()}
         touched |= {end.statement for end in self.ends.values()}
         touched |= {denial.statement for denial in self.denials.values()}
         touched |= {revocation.statement for revocation in self.revocations.values()}

@@ -1,17 +1,31 @@
 """Index: the vectors of statements, entities and voice aspects, kept in step with a change."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
-from services.domain.graph import EntityType, Span, Statement
+from services.domain.graph import Statement
 from services.domain.ids import StatementId
-from services.domain.instants import BEGINNING, FOREVER, Instant
+from services.domain.memory import VoiceAspect
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Vectors
 from services.resolver.change import Change
 from services.stores.graph.port import GraphStore
 from services.stores.memory.port import VoiceStore
-from services.stores.vectors.port import Collection, VectorRow, VectorStore
+from services.stores.vectors.port import Collection, Vector, VectorRow, VectorStore
+from services.stores.vectors.rows import (
+    Hull,
+    entity_row,
+    entity_text,
+    hulls,
+    statement_row,
+    statement_text,
+    voice_row,
+    voice_text,
+)
+
+Item = tuple[str, str, Callable[[Vector], VectorRow]]
+"""An id, its text, and how its row is made."""
 
 T = TypeVar("T")
 
@@ -36,14 +50,14 @@ class Index:
         A row that exists keeps its vector and gets the wider hull, unless its sentence is new.
         """
         await self._statements(scope, change)
-        entities = [e for e in change.commit.entities if e.type is not EntityType.PREDICATE]
-        await self._rows(scope, Collection.ENTITIES, [(e.id, e.name, "") for e in entities])
-        await self._rows(scope, Collection.VOICE, [(v.id, v.text, v.kind) for v in change.voice])
+        entities = [(e.id, entity_text(e), partial(entity_row, e)) for e in change.commit.entities]
+        await self._rows(scope, Collection.ENTITIES, entities)
+        await self._rows(scope, Collection.VOICE, _spoken(change.voice))
         if change.voice_retold:
             ids = [id for id, _ in change.voice_retold]
             await self._vectors.delete(scope, Collection.VOICE, ids)
             retold = await self._voice.aspects(scope, ids)
-            await self._rows(scope, Collection.VOICE, [(v.id, v.text, v.kind) for v in retold if v.text])
+            await self._rows(scope, Collection.VOICE, _spoken(retold))
 
     async def remove(self, scope: Scope, change: Change, orphans: Sequence[str]) -> None:
         """Deletes the rows of what lost all support."""
@@ -75,40 +89,34 @@ class Index:
         if not changed:
             return
         records = await self._graph.records(scope, sorted(changed))
-        hulls = _hulls(records.spans)
+        held = hulls(records.spans)
         existing = dict(await self._vectors.fetch(scope, Collection.STATEMENTS, sorted(changed)))
         for retold, _ in change.retold:
             existing.pop(retold, None)
         stale = [
             statement
             for statement in records.statements
-            if statement.fact
-            and statement.id in hulls
-            and (statement.id not in existing or not _covers(existing[statement.id], hulls[statement.id]))
+            if statement_text(statement)
+            and statement.id in held
+            and (statement.id not in existing or not _covers(existing[statement.id], held[statement.id]))
         ]
         for batch in _batches(stale):
             fresh = [statement for statement in batch if statement.id not in existing]
-            embedded = await self._embed([statement.fact for statement in fresh])
-            vectors = {statement.id: vector for statement, vector in zip(fresh, embedded, strict=True)}
-            rows = [
-                _statement_row(statement, vectors.get(statement.id), existing, hulls[statement.id])
-                for statement in batch
-            ]
+            embedded = await self._embed([statement_text(statement) for statement in fresh])
+            vectors = {id: row.vector for id, row in existing.items()}
+            vectors |= {statement.id: vector for statement, vector in zip(fresh, embedded, strict=True)}
+            rows = [statement_row(one, held[one.id], vectors[one.id]) for one in batch]
             await self._vectors.upsert(scope, Collection.STATEMENTS, rows)
 
-    async def _rows(
-        self, scope: Scope, collection: Collection, items: Sequence[tuple[str, str, str]]
-    ) -> None:
-        """Writes rows of ids, texts and aspects; of many, those that are not there yet."""
+    async def _rows(self, scope: Scope, collection: Collection, items: Sequence[Item]) -> None:
+        """Writes rows of what has a text; of many, those that are not there yet."""
+        items = [item for item in items if item[1]]
         if len(items) > BATCH:
             there = await self._vectors.fetch(scope, collection, [id for id, _, _ in items])
             items = [item for item in items if item[0] not in there]
         for batch in _batches(items):
             vectors = await self._embed([text for _, text, _ in batch])
-            rows = [
-                VectorRow(made, vector, aspect=aspect)
-                for (made, _, aspect), vector in zip(batch, vectors, strict=True)
-            ]
+            rows = [make(vector) for (_, _, make), vector in zip(batch, vectors, strict=True)]
             await self._vectors.upsert(scope, collection, rows)
 
     async def _embed(self, texts: Sequence[str]) -> Vectors | Sequence[Vectors]:
@@ -121,38 +129,15 @@ def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def _changed(change: Change) -> set[StatementId]:
-    """Statements whose row may have to be written."""
-    opened = {span.statement for span in change.commit.opened}
-    return (opened | {id for id, _ in change.retold}) - set(change.unsupported)
+    """Statements whose row may have to be written; among them those whose text came back."""
+    named = {span.statement for span in change.commit.opened}
+    named |= {statement.id for statement in change.commit.statements}
+    return (named | {id for id, _ in change.retold}) - set(change.unsupported)
 
 
-def _hulls(spans: Sequence[Span]) -> dict[StatementId, tuple[Instant, Instant]]:
-    hulls: dict[StatementId, tuple[Instant, Instant]] = {}
-    for span in spans:
-        first = BEGINNING if span.valid_at is None else span.valid_at
-        last = FOREVER if span.invalid_at is None else span.invalid_at
-        known = hulls.get(span.statement, (first, last))
-        hulls[span.statement] = (min(known[0], first), max(known[1], last))
-    return hulls
+def _spoken(aspects: Sequence[VoiceAspect]) -> Sequence[Item]:
+    return [(aspect.id, voice_text(aspect), partial(voice_row, aspect)) for aspect in aspects]
 
 
-def _covers(row: VectorRow, hull: tuple[Instant, Instant]) -> bool:
+def _covers(row: VectorRow, hull: Hull) -> bool:
     return row.valid_at <= hull[0] and hull[1] <= row.invalid_at
-
-
-def _statement_row(
-    statement: Statement,
-    vector: Vectors | None,
-    existing: Mapping[str, VectorRow],
-    hull: tuple[Instant, Instant],
-) -> VectorRow:
-    return VectorRow(
-        id=statement.id,
-        vector=existing[statement.id].vector if vector is None else vector,
-        valid_at=hull[0],
-        invalid_at=hull[1],
-        created_at=statement.created_at,
-        aspect=statement.aspect or "",
-        subject=statement.subject,
-        object=statement.object if isinstance(statement.object, str) else "",
-    )

@@ -104,6 +104,11 @@ class Publisher:
                 return _published(entry)
         raise Conflict
 
+    async def settle(self, scope: Scope) -> None:
+        """Completes the revision that was begun and not published, if any. Raises as `publish` does."""
+        async with self._locks.setdefault(scope.key, asyncio.Lock()):
+            await self._settled(scope, "")
+
     async def _settled(self, scope: Scope, commit_id: str) -> LogState:
         """The log once whatever a crash left in it is completed."""
         while True:
@@ -202,12 +207,12 @@ def _published(entry: RevisionEntry) -> Published:
 
 
 def _unsupported(records: Records, draft: Draft) -> tuple[StatementId, ...]:
-    if not draft.revocations:
+    touched = draft.again | {revocation.statement for revocation in draft.revocations.values()}
+    if not touched:
         return ()
     supported = {claim.statement for claim in records.claims if claim.revoked_at is None}
     supported |= {end.statement for end in records.ends if end.revoked_at is None}
     supported |= {denial.statement for denial in records.denials if denial.revoked_at is None}
-    touched = {revocation.statement for revocation in draft.revocations.values()}
     return tuple(sorted(touched - supported))
 
 

@@ -15,6 +15,7 @@ from services.llm.port import Embedder, Engine
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.index import Index
 from services.resolver.memo import Memo
+from services.resolver.mending import Mending
 from services.resolver.naming import Naming
 from services.resolver.publish import Publisher, Stores
 from services.resolver.revoke import Revocations
@@ -56,6 +57,8 @@ class Resolver:
         self._revocations = Revocations(
             self._graph, parts.stores.voice, parts.text, parts.stores.decisions, parts.now
         )
+        self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
+        """Repairs that change what is believed; asked for by upkeep, not by callers."""
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""
