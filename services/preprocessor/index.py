@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from services.domain.headings import is_heading
-from services.domain.ids import EpisodeId, session_key
+from services.domain.ids import EpisodeId
 from services.domain.memory import Episode, Passage
-from services.domain.recalled import is_recalled
 from services.domain.scope import Scope
 from services.llm.port import Embedder
-from services.stores.vectors.port import Collection, VectorRow, VectorStore
+from services.stores.vectors.port import Collection, VectorStore
+from services.stores.vectors.rows import passage_row, passage_text
 
 BATCH = 128
 """Passages embedded in one call: enough to fill a model's batch, few enough to bound memory."""
@@ -24,10 +23,9 @@ class PassageIndex:
     async def add(self, scope: Scope, episodes: Sequence[Episode], passages: Sequence[Passage]) -> None:
         """Writes the vectors that are not there yet.
 
-        Headings are not searched for, and what this memory recalled must not be found as evidence of itself.
         Raises EngineError and StoreUnavailable; called again, it goes on where it stopped.
         """
-        wanted = [one for one in passages if not is_heading(one.text) and not is_recalled(one.text)]
+        wanted = [one for one in passages if passage_text(one)]
         if not wanted:
             return
         there = await self._vectors.fetch(scope, Collection.PASSAGES, [passage.id for passage in wanted])
@@ -44,11 +42,9 @@ class PassageIndex:
     async def _write(
         self, scope: Scope, episodes: Mapping[EpisodeId, Episode], passages: Sequence[Passage]
     ) -> None:
-        vectors = await self._embedder.passages([passage.with_speaker for passage in passages])
-        rows: list[VectorRow] = []
-        for passage, vector in zip(passages, vectors, strict=True):
-            episode = episodes[passage.episode]
-            said_at = episode.reference_time if passage.said_at is None else passage.said_at
-            session = "" if episode.session is None else session_key(scope, episode.session)
-            rows.append(VectorRow(passage.id, vector, valid_at=said_at, created_at=said_at, session=session))
+        vectors = await self._embedder.passages([passage_text(passage) for passage in passages])
+        rows = [
+            passage_row(scope, passage, episodes[passage.episode], vector)
+            for passage, vector in zip(passages, vectors, strict=True)
+        ]
         await self._vectors.upsert(scope, Collection.PASSAGES, rows)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
-from services.domain.graph import Statement
 from services.domain.ids import StatementId
 from services.domain.memory import VoiceAspect
 from services.domain.scope import Scope
