@@ -108,11 +108,12 @@ async def told(running: RunningGateway, method: Any) -> str:
 
 
 class Noting:
-    """A step that notes when it is entered and left."""
+    """A step that notes when it is entered and left; a caller may have its answer before that."""
 
     def __init__(self, name: str, notes: list[str]) -> None:
         self._name = name
         self._notes = notes
+        self._left = asyncio.Event()
 
     @asynccontextmanager
     async def around(self, call: Call) -> AsyncIterator[None]:
@@ -121,6 +122,15 @@ class Noting:
             yield
         finally:
             self._notes.append(f"-{self._name}:{call.code.name}")
+            self._left.set()
+
+    async def noted(self) -> list[str]:
+        """All notes since the last time, once this step has been left."""
+        await self._left.wait()
+        self._left.clear()
+        notes = list(self._notes)
+        self._notes.clear()
+        return notes
 
 
 class ScriptedCredits:
@@ -167,35 +177,35 @@ async def test_steps_are_entered_in_order_and_left_backwards_for_calls_and_strea
     notes: list[str] = []
     servicer = ScriptedCredits()
     servicer.go_on.set()
-    chain = Chain([Noting("a", notes), Recover(), Noting("b", notes)])
+    outer = Noting("a", notes)
+    chain = Chain([outer, Recover(), Noting("b", notes)])
     async with served_by_chain(chain, servicer) as channel:
         stub: Any = credits_pb2_grpc.CreditServiceStub(channel)
         await stub.GetBalance(credits_pb2.GetBalanceRequest())
-        assert notes == ["+a", "+b", "-b:OK", "-a:OK"]
-        notes.clear()
+        assert await outer.noted() == ["+a", "+b", "-b:OK", "-a:OK"]
         cursors = [answer.cursor async for answer in stub.WatchBalance(credits_pb2.WatchBalanceRequest())]
         assert cursors == ["1", "2"]
-        assert notes == ["+a", "+b", "-b:OK", "-a:OK"]
-        notes.clear()
+        assert await outer.noted() == ["+a", "+b", "-b:OK", "-a:OK"]
         with pytest.raises(grpc.aio.AioRpcError) as failure:
             async for _ in stub.WatchBalance(credits_pb2.WatchBalanceRequest(threshold_micros=1)):
                 pass
         assert failure.value.code() is grpc.StatusCode.INTERNAL
         assert failure.value.details() == "internal error"
-        assert notes == ["+a", "+b", "-b:OK", "-a:INTERNAL"]
+        assert await outer.noted() == ["+a", "+b", "-b:OK", "-a:INTERNAL"]
 
 
 async def test_a_cancelled_stream_is_unwound(tmp_path: Path) -> None:
     notes: list[str] = []
     servicer = ScriptedCredits()
-    async with served_by_chain(Chain([Noting("a", notes), Recover()]), servicer) as channel:
+    outer = Noting("a", notes)
+    async with served_by_chain(Chain([outer, Recover()]), servicer) as channel:
         stub: Any = credits_pb2_grpc.CreditServiceStub(channel)
         call = stub.WatchBalance(credits_pb2.WatchBalanceRequest())
         assert (await call.read()).cursor == "1"
         await servicer.entered.wait()
         call.cancel()
         await servicer.left.wait()
-    assert notes == ["+a", "-a:CANCELLED"]
+        assert await outer.noted() == ["+a", "-a:CANCELLED"]
 
 
 async def test_admission_lets_a_few_wait_and_refuses_the_rest() -> None:
