@@ -11,7 +11,12 @@ from xdist.scheduler import LoadFileScheduling
 
 from tests.machine import SHARED, in_ci, postgres_programs
 
-pytest_plugins = ["tests.fixtures_milvus", "tests.fixtures_postgres", "tests.fixtures_ray"]
+pytest_plugins = [
+    "tests.fixtures_graphd",
+    "tests.fixtures_milvus",
+    "tests.fixtures_postgres",
+    "tests.fixtures_ray",
+]
 
 # Examples a law gets. Seeds stay random: a failure prints its blob, and the seed is in the header.
 EXAMPLES = {"dev": 50, "ci": 200, "long": 2_000}

@@ -1,4 +1,4 @@
-"""`python -m tests.doubles.graphd --port 0`: a double in its own process. Prints its port; SIGTERM ends it."""
+"""`python -m tests.doubles.graphd --port 0`: a double in a process. Prints its port; SIGTERM ends it."""
 
 import argparse
 import signal

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from tests.doubles.graphd import reads, writes
 from tests.doubles.graphd.evaluate import Evaluator
 from tests.doubles.graphd.parsing import parse
-from tests.doubles.graphd.refusals import Refusal, execution_error, semantic_error
+from tests.doubles.graphd.refusals import execution_error, semantic_error
 from tests.doubles.graphd.sessions import Session
 from tests.doubles.graphd.space import Space
 from tests.doubles.graphd.statements import (
@@ -81,7 +81,7 @@ class GraphEngine:
 
     def _space(self, name: str) -> Space:
         if name not in self._spaces:
-            raise _space_gone()
+            raise execution_error("SpaceNotFound: Space not existed!")
         return self._spaces[name]
 
     def _chosen(self, session: Session) -> Space:
@@ -108,8 +108,8 @@ class GraphEngine:
         rows: list[list[Value]] = [
             [host, port, b"ONLINE", 0, none, none, _VERSION] for host, port in self._hosts
         ]
-        total: list[Value] = [b"Total", Bad.EMPTY, Bad.EMPTY, 0, Bad.EMPTY, Bad.EMPTY]
-        return Table(columns, [*rows, [*total, Bad.EMPTY]])
+        rows.append([b"Total", Bad.EMPTY, Bad.EMPTY, 0, Bad.EMPTY, Bad.EMPTY])  # one value short, as it is
+        return Table(columns, rows)
 
     def _create_space(self, told: CreateSpace) -> None:
         if told.replicas > len(self._hosts):
@@ -123,10 +123,6 @@ class GraphEngine:
                 self._heartbeat_seconds,
                 self._clock,
             )
-
-
-def _space_gone() -> Refusal:
-    return execution_error("SpaceNotFound: Space not existed!")
 
 
 def _described_space(space: Space) -> Table:

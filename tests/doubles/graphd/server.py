@@ -139,5 +139,5 @@ class _Line:
 
     def wait_for_hang_up(self) -> None:
         with contextlib.suppress(OSError):
-            while self._socket.recv(1, socket.MSG_PEEK):
+            while self._socket.recv(4096):
                 pass
