@@ -39,6 +39,12 @@ def _reads() -> Iterator[Sentence]:
     yield statements.edges([key(_SCOPE, text) for text in HOSTILE], [layout.ALIAS])
     yield statements.edges(nodes, [layout.ALIAS], reversely=True)
     yield statements.edges(facts, layout.OF_STATEMENT)
+    yield statements.edges(facts, layout.FROM_STATEMENT)
+    yield statements.edges(facts, [layout.SPAN])
+    yield statements.edges(facts, [layout.CLOSING])
+    yield statements.edges(facts, [layout.REVOCATION])
+    yield statements.edges(facts, [*layout.RECORDS, layout.VERDICT])
+    yield statements.edges(facts, [layout.VERDICT, layout.REVOCATION])
     yield statements.edges(facts, [layout.CLAIM, layout.REVOCATION, layout.SPAN, layout.CLOSING])
     yield statements.edges(facts, [layout.VERDICT], reversely=True)
     yield statements.edges(_vids(Kind.EPISODE), [*layout.RECORDS, layout.JUDGED], reversely=True)
@@ -89,7 +95,8 @@ def _writes() -> Iterator[Sentence]:
     for text in HOSTILE:
         yield statements.retell(facts[0], text)
     yield statements.delete_vertices([*facts, root(_SCOPE)])
-    yield statements.delete_edges(layout.ALIAS, [EdgeKey(key(_SCOPE, HOSTILE[0]), nodes[0], 7)])
+    for edge in layout.EDGES:
+        yield statements.delete_edges(edge, [EdgeKey(facts[0], one, place_of(one)) for one in facts])
 
 
 def _schema() -> Iterator[Sentence]:

@@ -61,6 +61,18 @@ class Window:
     hull: tuple[int, int] | None = None
 
 
+BELIEFS = (
+    (layout.CLAIM, "recorded_at"),
+    (layout.ENDING, "recorded_at"),
+    (layout.DENIAL, "recorded_at"),
+    (layout.REVOCATION, "revoked_at"),
+    (layout.SPAN, "known_from"),
+    (layout.SPAN, "known_to"),
+    (layout.CLOSING, "known_to"),
+)
+"""What a revision needs to be judged by."""
+
+
 # Reads.
 
 
@@ -103,19 +115,12 @@ def count_members(anchors: Sequence[Vid], types: Sequence[Edge], until: int) -> 
 
 
 def beliefs(vids: Sequence[Vid]) -> Sentence:
-    """Revisions alone of all claims, spans and what takes them back, of these statements: no texts.
+    """Revisions alone of all records, spans and what takes them back, of these statements: no texts.
 
-    Columns: type, source, place, then one for each property; those of other types are empty.
+    Columns: type, source, place, then those of BELIEFS; of other types than their row's they are empty.
     """
-    wanted = (
-        (layout.CLAIM, "recorded_at"),
-        (layout.REVOCATION, "revoked_at"),
-        (layout.SPAN, "known_from"),
-        (layout.SPAN, "known_to"),
-        (layout.CLOSING, "known_to"),
-    )
-    types = dict.fromkeys(edge.name for edge, _ in wanted)
-    columns = ", ".join(f"{edge.name}.{column} AS {edge.name}_{column}" for edge, column in wanted)
+    types = dict.fromkeys(edge.name for edge, _ in BELIEFS)
+    columns = ", ".join(f"{edge.name}.{column} AS {edge.name}_{column}" for edge, column in BELIEFS)
     return Sentence(
         f"GO FROM {literals(vids)} OVER {', '.join(types)} "
         f"YIELD type(edge) AS type, src(edge) AS source, rank(edge) AS place, {columns}"
@@ -186,11 +191,12 @@ def retell(vid: Vid, fact: str) -> Sentence:
 
 
 def delete_vertices(vids: Sequence[Vid]) -> Sentence:
-    """Vertices with all their edges, in both directions; vids without a vertex may have edges too."""
-    return Sentence(f"DELETE VERTEX {literals(vids)} WITH EDGE")
+    """Vertices alone. `WITH EDGE` would read their edges first: what a failure half deleted it can't find."""
+    return Sentence(f"DELETE VERTEX {literals(vids)}")
 
 
 def delete_edges(edge: Edge, keys: Sequence[EdgeKey]) -> Sentence:
+    """Edges, at both their ends; those that are not there are none."""
     return Sentence(f"DELETE EDGE {edge.name} {', '.join(map(_edge, keys))}")
 
 
