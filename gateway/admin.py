@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from gateway.admin_commands import migrate
 from gateway.configured import BadSettings, Settings, read_settings
 from gateway.credits.audit import CHECKS, Finding
 from gateway.credits.audit import audit as find
@@ -24,6 +25,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+app.command("migrate")(migrate.command)
 
 DataDir = Annotated[
     Path | None, typer.Option(help="Folder of the embedded databases (default: .palimpsest).")

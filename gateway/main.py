@@ -1,8 +1,10 @@
 """The gateway's composition root: stores, way to the services, durable pipeline, public API."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.api.admin import AdminServicer
 from gateway.api.credits import CreditServicer
@@ -27,10 +29,14 @@ from gateway.ingest.steps import Steps, StepSettings
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
+from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.stores import Stores, open_stores
 from services.domain.instants import Instant
 from services.runtime.assertion import Signer
+from services.runtime.databases import service_databases
+from services.runtime.settings import ServiceSettings
 from services.stores.sql.engine import Synchronous, engine_for
+from services.stores.sql.migrations import Schema, migrates
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +54,47 @@ class OpenGateway:
 
 
 async def open_gateway_stores(settings: GatewaySettings) -> Stores:
-    """Opens the databases that the settings name, making what is missing."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return await open_stores(
-        engine_for(settings.url(settings.ledger_url, "ledger.db"), synchronous=Synchronous.FULL),
-        engine_for(settings.url(settings.jobs_url, "jobs.db")),
-        key_environment=settings.key_environment,
+    """Opens the databases that the settings name, migrated where the settings say so.
+
+    Raises SchemaUnusable, StoreUnavailable.
+    """
+    (ledger_engine, _), (progress_engine, _) = databases = gateway_databases(settings)
+    migrate_ledger, migrate_progress = (
+        migrates(settings.migrate_at_start, engine) for engine, _ in databases
     )
+    try:
+        return await open_stores(
+            ledger_engine,
+            progress_engine,
+            key_environment=settings.key_environment,
+            migrate_ledger=migrate_ledger,
+            migrate_progress=migrate_progress,
+        )
+    except BaseException:
+        for engine, _ in databases:
+            await engine.dispose()
+        raise
+
+
+def gateway_databases(settings: GatewaySettings) -> Sequence[tuple[AsyncEngine, Schema]]:
+    """The ledger's and the jobs' database. The caller disposes of the engines."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    ledger = settings.url(settings.ledger_url, "ledger.db")
+    progress = settings.url(settings.jobs_url, "jobs.db")
+    return (
+        (engine_for(ledger, settings.postgres, synchronous=Synchronous.FULL), LEDGER_SCHEMA),
+        (engine_for(progress, settings.postgres), PROGRESS_SCHEMA),
+    )
+
+
+def every_database(
+    gateway: GatewaySettings, services: ServiceSettings
+) -> Sequence[tuple[AsyncEngine, Schema]]:
+    """All SQL databases of an installation, each with its store's schema. The caller disposes of the engines.
+
+    The durable engine's own tables are not among them (gateway/ingest/durable.py migrates those).
+    """
+    return (*gateway_databases(gateway), *service_databases(services))
 
 
 async def open_gateway(

@@ -8,12 +8,18 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 
 from gateway.store.tenants import Limits
+from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 
 
 class GatewaySettings(BaseSettings):
     """What the gateway needs to run. Read when it is made, never at import."""
 
-    model_config = SettingsConfigDict(env_prefix="PALIMPSEST_", frozen=True, use_attribute_docstrings=True)
+    model_config = SettingsConfigDict(
+        env_prefix="PALIMPSEST_",
+        env_nested_delimiter="__",
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
 
     gateway_host: str = "127.0.0.1"
     """Address to listen on. Other than loopback only behind a network policy."""
@@ -28,6 +34,11 @@ class GatewaySettings(BaseSettings):
     """Database of the progress of jobs, likewise; on PostgreSQL it may be the ledger's."""
     workflows_url: str = ""
     """Database of the durable engine, likewise; on PostgreSQL it has a schema of its own."""
+    migrate_at_start: MigrateAtStart = "embedded"
+    """Databases that a server brings to its version when it starts: `embedded` is SQLite files; others it
+    refuses until `palimpsest-admin migrate` has run."""
+    postgres: PostgresSettings = Field(default_factory=PostgresSettings)
+    """Connections to PostgreSQL."""
     executor_id: str = Field(default="gateway-0", pattern=r"^[A-Za-z0-9._-]{1,64}$")
     """Name of this process to the durable engine: unique, and the same after a restart."""
     workflow_concurrency: int = Field(default=16, ge=1)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbos import DBOS, DBOSConfig, SetWorkflowID
+from sqlalchemy import make_url
+
+from services.stores.sql.failures import translated
 
 JSON = dict[str, Any]
 """What crosses a step's border: plain JSON values."""
@@ -34,6 +37,16 @@ class DurableSettings:
     polling_seconds: float = 0.1
     drain_seconds: float = 10
     """How long `close` waits for running workflows; what remains is resumed at the next start."""
+
+
+def migrate_workflows(database_url: str, app_role: str | None = None) -> None:
+    """Brings the engine's own tables to its version, as its `launch` does where it may. Idempotent.
+
+    On PostgreSQL `app_role` may then use them. Blocking. Raises StoreUnavailable.
+    """
+    role = app_role if make_url(database_url).get_backend_name() == "postgresql" else None
+    with translated("workflows"):
+        DBOS.migrate(database_url, application_role=role)
 
 
 class Run:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from services.domain.instants import Instant
 from services.llm.port import Embedder, Engine
 from services.runtime.clock import clock as clock
+from services.runtime.databases import graph_database, memory_database
 from services.runtime.models import open_embedder, open_engine
 from services.runtime.settings import ServiceSettings
 from services.stores.graph.port import GraphStore
 from services.stores.graph.sql import SqlGraphStore
 from services.stores.memory.sql import SqlMemory
-from services.stores.sql.engine import engine_for
+from services.stores.sql.migrations import migrates
 from services.stores.vectors.lite import LiteServer
 from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
 from services.stores.vectors.port import VectorStore
@@ -39,15 +40,17 @@ async def open_resources(
 ) -> Resources:
     """Opens everything the settings name; `stack` closes it, last opened first.
 
-    Raises StoreUnavailable, LiteServerError or EngineError when a part can't be had.
+    Raises StoreUnavailable, SchemaUnusable, LiteServerError or EngineError when a part can't be had.
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_engine(settings, stack)
     embedder = open_embedder(settings, stack)
-    graph = await SqlGraphStore.open(engine_for(settings.sql_url(settings.graph_url, "graph.db")))
-    stack.push_async_callback(graph.close)
-    memory = await SqlMemory.open(engine_for(settings.sql_url(settings.memory_url, "memory.db")))
-    stack.push_async_callback(memory.close)
+    graph_engine, _ = graph_database(settings)
+    stack.push_async_callback(graph_engine.dispose)
+    graph = await SqlGraphStore.open(graph_engine, migrate=migrates(settings.migrate_at_start, graph_engine))
+    memory_engine, _ = memory_database(settings)
+    stack.push_async_callback(memory_engine.dispose)
+    memory = await SqlMemory.open(memory_engine, migrate=migrates(settings.migrate_at_start, memory_engine))
     vectors = await _vectors(settings, embedder, stack)
     return Resources(graph, memory, vectors, engine, embedder, now)
 

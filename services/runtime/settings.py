@@ -7,6 +7,7 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.llm.settings import EmbeddingSettings, LocalEmbedderSettings, ModelSettings
+from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 
 
 class ServiceSettings(BaseSettings):
@@ -26,6 +27,11 @@ class ServiceSettings(BaseSettings):
     """`sqlite:////path` or `postgresql://…`; empty is graph.db in the data folder."""
     memory_url: str = ""
     """The same for documents, episodes, passages, voice aspects and revisions; empty is memory.db."""
+    migrate_at_start: MigrateAtStart = "embedded"
+    """Databases that a server brings to its version when it starts: `embedded` is SQLite files; others it
+    refuses until `palimpsest-admin migrate` has run."""
+    postgres: PostgresSettings = Field(default_factory=PostgresSettings)
+    """Connections to PostgreSQL."""
     vectors_uri: str = ""
     """`http://host:port` of a Milvus server; empty starts Milvus Lite on loopback."""
     vectors_token: SecretStr = SecretStr("")

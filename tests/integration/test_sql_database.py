@@ -15,6 +15,7 @@ from services.stores.errors import StoreUnavailable, UnstorableText, WriteConfli
 from services.stores.sql.database import Database
 from services.stores.sql.engine import Synchronous, engine_for, postgres_engine, sqlite_engine
 from services.stores.sql.rows import Int64, Key, Prose, in_chunks, insert_new, insert_or_update, is_storable
+from services.stores.sql.settings import PostgresSettings
 from tests.doubles.sql_writer import counters, make_tables
 from tests.machine import ROOT
 
@@ -234,7 +235,9 @@ async def test_a_deadlock_is_a_conflict(postgres_url: str) -> None:
 
 @pytest.mark.postgres
 async def test_a_statement_that_takes_too_long_is_unavailable(postgres_url: str) -> None:
-    database = Database(postgres_engine(postgres_url, statement_timeout_ms=50), "ledger")
+    database = Database(
+        postgres_engine(postgres_url, PostgresSettings(statement_timeout_seconds=0.05)), "ledger"
+    )
     with pytest.raises(StoreUnavailable):
         async with database.read() as connection:
             await connection.execute(text("SELECT pg_sleep(20)"))

@@ -15,6 +15,8 @@ import aiosqlite
 from sqlalchemy import URL, Connection, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from services.stores.sql.settings import PostgresSettings
+
 WRITES = "writes"
 """The execution option of a connection whose transactions write."""
 
@@ -32,7 +34,12 @@ class Synchronous(StrEnum):
     FULL = "FULL"
 
 
-def engine_for(url: str, *, synchronous: Synchronous = Synchronous.NORMAL) -> AsyncEngine:
+def engine_for(
+    url: str,
+    postgres: PostgresSettings | None = None,
+    *,
+    synchronous: Synchronous = Synchronous.NORMAL,
+) -> AsyncEngine:
     """The engine of `sqlite:///path`, `sqlite:////path` or `postgresql://…` (any driver suffix is replaced).
 
     Raises ValueError for any other kind of URL. Opens no connection yet.
@@ -42,7 +49,7 @@ def engine_for(url: str, *, synchronous: Synchronous = Synchronous.NORMAL) -> As
         case "sqlite" if parsed.database and parsed.database != ":memory:":
             return sqlite_engine(Path(parsed.database), synchronous=synchronous)
         case "postgresql":
-            return postgres_engine(parsed)
+            return postgres_engine(parsed, postgres)
         case backend:
             raise ValueError(f"no SQL store for {backend!r} URLs: use sqlite:///file or postgresql://")
 
@@ -71,25 +78,27 @@ def sqlite_engine(
 
 def postgres_engine(
     url: str | URL,
+    settings: PostgresSettings | None = None,
     *,
-    pool_size: int = 10,
-    connect_timeout_seconds: int = 5,
-    statement_timeout_ms: int = 30_000,
     options: Mapping[str, str] | None = None,
 ) -> AsyncEngine:
     """An engine over PostgreSQL through psycopg 3; `options` are further settings of its sessions."""
-    settings = {"timezone": "UTC", "statement_timeout": str(statement_timeout_ms), **(options or {})}
+    settings = settings or PostgresSettings()
+    statement_timeout_ms = max(1, round(settings.statement_timeout_seconds * 1000))
+    session = {"timezone": "UTC", "statement_timeout": str(statement_timeout_ms), **(options or {})}
     return create_async_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         connect_args={
-            "connect_timeout": connect_timeout_seconds,
-            "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
+            "connect_timeout": settings.connect_timeout_seconds,
+            "application_name": settings.application_name,
+            "options": " ".join(f"-c {name}={value}" for name, value in session.items()),
         },
         hide_parameters=True,
-        pool_size=pool_size,
-        max_overflow=0,
-        pool_pre_ping=True,
-        pool_timeout=30,
+        pool_size=settings.pool_size,
+        max_overflow=settings.pool_overflow,
+        pool_timeout=settings.pool_wait_seconds,
+        pool_recycle=settings.pool_recycle_seconds,
+        pool_pre_ping=settings.pool_pre_ping,
     )
 
 

@@ -23,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from services.stores.errors import SchemaAhead, SchemaBehind, SchemaDiffers
 from services.stores.sql.database import Database
+from services.stores.sql.settings import MigrateAtStart
 
 HEAD = "head"
 BASE = "base"
@@ -67,6 +68,11 @@ class Migrated:
 class _State:
     revision: str
     adoptable: bool
+
+
+def migrates(policy: MigrateAtStart, engine: AsyncEngine) -> bool:
+    """Whether a server may migrate this database when it starts."""
+    return policy == "always" or (policy == "embedded" and engine.dialect.name == "sqlite")
 
 
 async def open_schema(engine: AsyncEngine, schema: Schema, *, migrate: bool) -> None:

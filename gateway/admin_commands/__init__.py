@@ -1,0 +1,1 @@
+"""Commands of `palimpsest-admin`, each a module; gateway/admin.py registers them."""

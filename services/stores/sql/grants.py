@@ -1,0 +1,33 @@
+"""What the role that servers connect as may do with the tables of a store: use them, never change them."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from services.stores.sql.database import Database
+from services.stores.sql.migrations import Schema
+
+
+async def grant(engine: AsyncEngine, schema: Schema, role: str) -> None:
+    """Lets a role of PostgreSQL use a store's tables. Idempotent; nothing to do on SQLite."""
+    async with Database(engine, schema.component).write() as connection:
+        for statement in _statements(engine, schema, role):
+            await connection.execute(text(statement))
+
+
+def grant_sql(engine: AsyncEngine, schema: Schema, role: str) -> str:
+    """The SQL that `grant` would send."""
+    return "".join(f"{statement};\n" for statement in _statements(engine, schema, role))
+
+
+def _statements(engine: AsyncEngine, schema: Schema, role: str) -> Iterator[str]:
+    if engine.dialect.name != "postgresql":
+        return
+    quoted = engine.dialect.identifier_preparer.quote_identifier(role)
+    for table in schema.metadata.sorted_tables:
+        yield f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table.name} TO {quoted}"
+        numbered = table.autoincrement_column
+        if numbered is not None and numbered.autoincrement is True:
+            yield f"GRANT USAGE ON SEQUENCE {table.name}_{numbered.name}_seq TO {quoted}"
+    yield f"GRANT SELECT ON {schema.version_table} TO {quoted}"
