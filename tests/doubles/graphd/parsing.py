@@ -182,9 +182,7 @@ class _Parser(Reader):
         return name, self.expression()
 
     def _delete_vertices(self) -> DeleteVertices:
-        vids = self._list(self._vid)
-        self.expect("WITH", "EDGE")
-        return DeleteVertices(vids)
+        return DeleteVertices(self._list(self._vid), self.skip("WITH", "EDGE"))
 
     def _delete_edges(self) -> DeleteEdges:
         edge = self.name()

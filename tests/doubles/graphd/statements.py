@@ -90,9 +90,10 @@ class UpdateVertex:
 
 @dataclass(frozen=True, slots=True)
 class DeleteVertices:
-    """With all their edges."""
+    """Alone, or with all their edges."""
 
     vids: tuple[bytes, ...]
+    with_edges: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,8 @@ def write(space: Space, statement: Write, evaluator: Evaluator, *, partially: bo
             _insert_edges(part, statement, evaluator)
         case UpdateVertex():
             return None if partially else _update(space, statement, evaluator)
-        case DeleteVertices(vids):
-            _delete_edges(part, {key for vid in vids for key in space.keys_at(space.checked(vid))})
-            if not partially:  # the edges' failure comes first
-                for vid in vids:
-                    space.drop_vertex(vid)
+        case DeleteVertices(vids, with_edges):
+            _delete_vertices(part, vids, with_edges)
         case DeleteEdges(keys):
             for key in keys:
                 if space.edges.seen(key.name) is None:
@@ -48,10 +45,10 @@ class _Part:
 
     def __init__(self, space: Space, partially: bool) -> None:
         self.space = space
-        self._partially = partially
+        self.partial = partially
 
     def reaches(self, vid: bytes) -> bool:
-        return not self._partially or self.space.partition(vid) % 2 == 0
+        return not self.partial or self.space.partition(vid) % 2 == 0
 
 
 def _given(
@@ -93,6 +90,19 @@ def _insert_edges(part: _Part, statement: InsertEdges, evaluator: Evaluator) -> 
             space.put_forth(key, props, keep=statement.keep)
         if part.reaches(key.dst):
             space.put_back(key, props, keep=statement.keep)
+
+
+def _delete_vertices(part: _Part, vids: Sequence[bytes], with_edges: bool) -> None:
+    space = part.space
+    for vid in vids:
+        space.checked(vid)
+    if with_edges:
+        _delete_edges(part, {key for vid in vids for key in space.keys_at(vid)})
+        if part.partial:  # the edges' failure comes first
+            return
+    for vid in vids:
+        if part.reaches(vid):
+            space.drop_vertex(vid)
 
 
 def _delete_edges(part: _Part, keys: set[EdgeKey] | Sequence[EdgeKey]) -> None:

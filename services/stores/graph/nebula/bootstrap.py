@@ -112,8 +112,8 @@ async def _hosts(sessions: Sessions, settings: NebulaSettings, deadline: float) 
 async def _storages(sessions: Sessions) -> dict[tuple[str, int], str]:
     """Status of each storage host by host and port."""
     answer = await sessions.send(statements.show("HOSTS"))
-    rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-    return {(row["Host"], row["Port"]): row["Status"] for row in rows if row["Port"] is not None}
+    # The last row is a sum, without a port.
+    return {(host, port): status for host, port, status, *_ in answer.rows if port is not None}
 
 
 async def _names(sessions: Sessions, what: Literal["SPACES", "TAGS", "EDGES"]) -> set[str]:

@@ -16,7 +16,7 @@ from services.stores.graph.nebula.reads import VIDS_A_SENTENCE, edges, fetch
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import EdgeKey, Window
 from services.stores.graph.nebula.values import EMPTY_TEXTS, FoundEdge, KeyedRow
-from services.stores.graph.nebula.vids import Kind, Vid, root, shelf_number, vids
+from services.stores.graph.nebula.vids import Kind, Vid, kind_of, root, shelf_number, vids
 from services.stores.graph.nebula.writes import deletions, drop_aliases, inserts
 from services.stores.graph.port import Forgetting
 from services.stores.sql.rows import in_chunks
@@ -71,20 +71,20 @@ async def _empty(sessions: Sessions, found: Iterable[FoundEdge]) -> None:
 
 async def erase(sessions: Sessions, scope: Scope) -> None:
     """Deletes everything that a scope's shelves lead to, statements first, then the shelves."""
-    # An erased graph has none; one that is written to meanwhile gets new ones.
-    for kind in (Kind.STATEMENTS, Kind.THINGS, Kind.PREDICATES):
-        for shelf in await joins.shelves(sessions, scope, kind):
-            window = Window(VIDS_A_SENTENCE)
-            async for members in joins.windows(sessions, [[shelf]], [layout.ON_SHELF], window):
-                for some in in_chunks(members, VIDS_A_SENTENCE):
-                    await _erase_members(sessions, kind, shelf, some)
-            hung = EdgeKey(root(scope), shelf, shelf_number(shelf))
-            await sessions.send(statements.delete_edges(layout.HAS_SHELF, [hung]))
+    order = (Kind.STATEMENTS, Kind.THINGS, Kind.PREDICATES)
+    shelves = await joins.shelves(sessions, scope, *order)
+    for shelf in sorted(shelves, key=lambda one: order.index(kind_of(one))):
+        window = Window(VIDS_A_SENTENCE)
+        async for members in joins.windows(sessions, [[shelf]], [layout.ON_SHELF], window):
+            for some in in_chunks(members, VIDS_A_SENTENCE):
+                await _erase_members(sessions, shelf, some)
+        hung = EdgeKey(root(scope), shelf, shelf_number(shelf))
+        await sessions.send(statements.delete_edges(layout.HAS_SHELF, [hung]))
 
 
-async def _erase_members(sessions: Sessions, kind: Kind, shelf: Vid, members: Sequence[Member]) -> None:
+async def _erase_members(sessions: Sessions, shelf: Vid, members: Sequence[Member]) -> None:
     gone = [member.position.member for member in members]
-    if kind is Kind.STATEMENTS:
+    if kind_of(shelf) is Kind.STATEMENTS:
         found = await edges(sessions, gone, layout.FROM_STATEMENT)
         found += await edges(sessions, gone, [layout.VERDICT], reversely=True)
         await _empty(sessions, found)

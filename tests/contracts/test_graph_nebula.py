@@ -1,0 +1,48 @@
+"""The graph suite on NebulaGraph: on the double of graphd, or on a cluster that PALIMPSEST_TEST_NEBULA names."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+from services.stores.graph.nebula import NebulaGraphStore, NebulaSettings, bootstrap
+from services.stores.graph.nebula.bootstrap import drop
+from services.stores.graph.port import GraphStore
+from tests.builders import a_scope
+from tests.contracts.graph_isolation import PAIRS
+from tests.contracts.graph_store import GraphStoreContract
+from tests.doubles.graphd import Graphd
+
+REAL = "PALIMPSEST_TEST_NEBULA"
+
+
+@pytest.fixture(scope="module")
+def nebula() -> Iterator[NebulaSettings]:
+    """A space of the module's own, ready to be used, and gone at the end."""
+    with Graphd() as double:
+        address = os.environ.get(REAL) or double.address
+        settings = NebulaSettings(
+            addresses=(address,), space=f"test_{uuid4().hex[:12]}", partitions=4, sessions=4
+        )
+        asyncio.run(bootstrap(settings))
+        yield settings
+        asyncio.run(drop(settings))
+
+
+class TestNebulaGraph(GraphStoreContract):
+    """All of it. The space is one for all tests: each erases the scopes that it may find filled."""
+
+    @pytest.fixture
+    async def place(self, nebula: NebulaSettings) -> str:
+        store = NebulaGraphStore(nebula)
+        scopes = {a_scope(), a_scope("other"), *(scope for pair in PAIRS for scope in pair)}
+        scopes |= {a_scope(f"graph {n}") for n in range(6)}
+        for scope in scopes:
+            await store.erase(scope)
+        await store.close()
+        return nebula.model_dump_json(exclude={"password"})
+
+    async def make_store(self, place: str) -> GraphStore:
+        return NebulaGraphStore(NebulaSettings.model_validate_json(place))
