@@ -17,7 +17,8 @@ from services.domain.scope import Scope
 from services.stores.errors import StoreUnavailable
 from services.stores.vectors.lite import LiteServer
 from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
-from services.stores.vectors.port import Collection, Consistency, VectorFilter, VectorRow, VectorStore
+from services.stores.vectors.port import Collection, VectorFilter, VectorRow, VectorStore
+from tests.contracts.vector_models import MoreVectorModels
 from tests.contracts.vector_store import DIMENSION, FACTS, VectorStoreContract, axis, fresh_scope
 from tests.doubles.vectors import ArrayVectorStore
 
@@ -37,39 +38,16 @@ class TestMilvusLiteVectors(VectorStoreContract):
     """Rows here are flushed at 200, so that batches of the contract cross it."""
 
 
-class TestEmbedders:
-    async def test_another_embedder_or_dimension_has_collections_of_its_own(
-        self, milvus_lite: LiteServer, store: MilvusVectorStore
-    ) -> None:
-        scope = fresh_scope()
-        await store.upsert(scope, FACTS, [VectorRow("x", axis(0))])
-        wide = np.ones(DIMENSION + 1, dtype=np.float32)
-        for embedder, dimension in (("Axes", DIMENSION), ("axes/", DIMENSION), (EMBEDDER, DIMENSION + 1)):
-            other = MilvusVectorStore(MilvusOptions(milvus_lite.uri, embedder, dimension))
-            try:
-                assert await other.count(scope, FACTS) == 0
-                await other.upsert(scope, FACTS, [VectorRow("x", wide[:dimension])])
-            finally:
-                await other.close()
-        assert np.allclose((await store.fetch(scope, FACTS, ["x"]))["x"].vector, axis(0))
-
-    async def test_an_erasure_reaches_vectors_of_former_embedders(
-        self, milvus_lite: LiteServer, store: MilvusVectorStore
-    ) -> None:
-        scope = fresh_scope()
-        former = MilvusVectorStore(MilvusOptions(milvus_lite.uri, "former model", DIMENSION))
-        try:
-            await former.upsert(scope, FACTS, [VectorRow("x", axis(0))])
-            await store.erase(scope)
-            assert await former.count(scope, FACTS, Consistency.STRONG) == 0
-        finally:
-            await former.close()
+class TestMilvusLiteModels(MoreVectorModels):
+    @pytest.fixture
+    def uri(self, milvus_lite: LiteServer) -> str:
+        return milvus_lite.uri
 
 
 class TestSeveralProcesses:
     async def test_writers_with_clients_of_their_own_lose_nothing(self, milvus_lite: LiteServer) -> None:
         scope = fresh_scope()
-        options = MilvusOptions(milvus_lite.uri, f"fresh-{scope.key}", DIMENSION, flush_rows=50)
+        options = MilvusOptions(milvus_lite.uri, EMBEDDER, DIMENSION, f"t{scope.key}", flush_rows=50)
         stores = [MilvusVectorStore(options) for _ in range(4)]
 
         async def write(number: int, store: VectorStore) -> None:

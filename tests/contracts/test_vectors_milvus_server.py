@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
+from tests.contracts.vector_models import VectorModelsContract
 from tests.contracts.vector_store import DIMENSION, VectorStoreContract
 from tests.doubles.milvus_server import MilvusServer
 
@@ -17,3 +18,9 @@ class TestMilvusServerVectors(VectorStoreContract):
         store = MilvusVectorStore(MilvusOptions(milvus_server.uri, "axes", DIMENSION, timeout_seconds=60))
         yield store
         await store.close()
+
+
+class TestMilvusServerModels(VectorModelsContract):
+    @pytest.fixture
+    def uri(self, milvus_server: MilvusServer) -> str:
+        return milvus_server.uri

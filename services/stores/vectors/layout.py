@@ -3,7 +3,8 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,11 +13,11 @@ from services.domain.scope import Scope
 from services.stores.vectors import filters
 from services.stores.vectors.port import Collection, Hit, Vector, VectorRow
 
-PREFIX = "palimpsest_"
-
 FILTER_COLUMNS = ("aspect", "subject", "object", "session")
 TIME_COLUMNS = ("valid_at", "invalid_at", "created_at")
 STORED = ("id", "vector", *TIME_COLUMNS, *FILTER_COLUMNS)
+
+_MAX_EF = 32_768
 
 MAX_LIMIT = 16_384
 """Results a search may ask for: the bound that Milvus's servers set."""
@@ -25,18 +26,62 @@ SCORE_DIGITS = 6
 """Scores are rounded to what 32-bit arithmetic carries, so that equal vectors score alike on every engine."""
 
 
-def collection_name(collection: Collection, embedder: str, dimension: int) -> str:
-    """The name for one embedder's vectors: another embedder or dimension is another collection."""
+_PREFIX = re.compile(r"[a-z][a-z0-9]{0,31}")
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A vector index of a real server. `m`, `ef_construction` and `ef` count for HNSW alone."""
+
+    kind: Literal["AUTOINDEX", "HNSW"] = "AUTOINDEX"
+    m: int = 16
+    """Neighbours of a node: more is exacter, larger and slower to build."""
+    ef_construction: int = 200
+    """Candidates while building."""
+    ef: int = 128
+    """Candidates while searching, at least as many as results are asked for."""
+
+    def build(self) -> dict[str, int]:
+        return {"M": self.m, "efConstruction": self.ef_construction} if self.kind == "HNSW" else {}
+
+    def search(self, limit: int) -> dict[str, int]:
+        return {"ef": min(_MAX_EF, max(self.ef, limit))} if self.kind == "HNSW" else {}
+
+
+def fingerprint(embedder: str, dimension: int) -> str:
+    """Names an embedder's vectors: another embedder or dimension has another."""
     slug = re.sub(r"[^a-z0-9]+", "_", embedder.lower()).strip("_")[:64]
     if slug != embedder:
         # What the slug lost must not make two embedders share a collection.
         slug = f"{slug}_{hashlib.sha256(embedder.encode()).hexdigest()[:8]}"
-    return f"{PREFIX}{collection.value}_{slug}_{dimension}"
+    return f"{slug}_{dimension}"
 
 
-def is_ours(name: str) -> bool:
-    """True of the collections of every embedder: an erasure must reach all of them."""
-    return any(name.startswith(f"{PREFIX}{collection.value}_") for collection in Collection)
+def checked_prefix(prefix: str) -> str:
+    """Raises ValueError unless names that begin with it can't be taken for those of another prefix."""
+    if _PREFIX.fullmatch(prefix) is None:
+        raise ValueError("a prefix is of 1 to 32 lower-case letters and digits, and begins with a letter")
+    return prefix
+
+
+def collection_name(prefix: str, collection: Collection, fingerprint: str) -> str:
+    return f"{prefix}_{collection.value}_{fingerprint}"
+
+
+def live_alias(prefix: str) -> str:
+    """The alias for the statements' collection of the embedder in use; the other collections go with it."""
+    return f"{prefix}_live"
+
+
+def kind(prefix: str, name: str) -> Collection | None:
+    """Which kind of rows a collection of any embedder holds; None for one that isn't ours."""
+    return next((one for one in Collection if name.startswith(collection_name(prefix, one, ""))), None)
+
+
+def owner(prefix: str, name: str) -> str:
+    """The fingerprint in a collection's name; "" for one that isn't ours."""
+    found = kind(prefix, name)
+    return "" if found is None else name.removeprefix(collection_name(prefix, found, ""))
 
 
 def checked_vector(vector: Vector, dimension: int) -> Vector:
