@@ -46,7 +46,11 @@ class PostgresServer:
             os.chown(self._folder, self._account["user"], self._account["group"])
         self._run_initdb()
         self.port = _free_port()
-        with (self._folder / "log").open("wb") as log:
+        self.resume()
+
+    def resume(self) -> None:
+        """Starts the server again on its data and port after `halt`, and waits until it answers."""
+        with (self._folder / "log").open("ab") as log:
             settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, "-p", str(self.port), *settings],
@@ -58,8 +62,8 @@ class PostgresServer:
             )
         self._wait()
 
-    def stop(self) -> None:
-        """Ends the server, its sessions too, and removes its folder."""
+    def halt(self) -> None:
+        """Ends the server, its sessions too; its data stay."""
         if self._process:
             self._process.send_signal(signal.SIGINT)
             try:
@@ -68,6 +72,10 @@ class PostgresServer:
                 self._process.send_signal(signal.SIGQUIT)
                 self._process.wait(timeout=30)
             self._process = None
+
+    def stop(self) -> None:
+        """Ends the server, its sessions too, and removes its folder."""
+        self.halt()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def url(self, database: str) -> str:
