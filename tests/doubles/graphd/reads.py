@@ -38,7 +38,7 @@ def _fetch(space: Space, statement: Fetch, evaluator: Evaluator) -> Table:
         raise execution_error(f"TagNotFound: TagName `{statement.tag}`")
     table = Table([column.name for column in statement.columns], [])
     for vid in space.in_order(statement.vids):
-        tags = space.tags_of(vid)
+        tags = space.tags_of(space.checked(vid))
         if statement.tag in tags:
             row = _VertexRow(VertexValue(vid, {statement.tag: tags[statement.tag]}))
             table.rows.append([evaluator.value(column.expression, row) for column in statement.columns])

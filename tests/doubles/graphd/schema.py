@@ -1,6 +1,6 @@
 """Tags and edge types: what is declared, and from when on statements see it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tests.doubles.graphd.refusals import semantic_error, storage_error
@@ -27,7 +27,7 @@ class Column:
     def stored(self, value: Value) -> Value:
         """As it reads after a write. Refuses NULL and values of another type."""
         if value is None:
-            raise semantic_error(f"The non-nullable property `{self.name}' could not be NULL.")
+            raise storage_error("The not null field cannot be null.")
         if not self.takes(value):
             raise storage_error("The data type does not meet the requirements. Use the correct type of data.")
         return float(value) if self.type == "double" and isinstance(value, int) else value
@@ -40,17 +40,25 @@ class Schema:
     name: str
     columns: Mapping[str, Column]
 
-    def column(self, name: str) -> Column:
-        if name not in self.columns:
-            raise semantic_error(f"Unknown column `{name}' in schema")
-        return self.columns[name]
+    def known(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.columns:
+                raise semantic_error(f"Unknown column `{name}' in schema")
 
-    def row(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """All properties in the order declared, from those that an insert gives."""
+    def whole(self, values: Mapping[str, Value]) -> None:
+        """Refuses missing values and NULL, as graphd does for edges alone."""
         for name in self.columns:
             if name not in values:
                 raise semantic_error(f"The property `{name}' is not nullable and has no default value.")
-        return {name: column.stored(values[name]) for name, column in self.columns.items()}
+            if values[name] is None:
+                raise semantic_error(f"The non-nullable property `{name}' could not be NULL.")
+
+    def row(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """All properties in the order declared, from those that an insert gives."""
+        stored = {name: self.columns[name].stored(value) for name, value in values.items()}
+        if self.columns.keys() - stored.keys():
+            raise storage_error("The not null field doesn't have a default value.")
+        return {name: stored[name] for name in self.columns}
 
 
 @dataclass(slots=True)

@@ -54,12 +54,10 @@ class _Part:
 def _given(
     schema: Schema, names: Sequence[str], values: Sequence[Expression], evaluator: Evaluator
 ) -> Properties:
+    schema.known(names)
     if len(names) != len(values):
         raise semantic_error("Column count doesn't match value count.")
-    for name in names:
-        schema.column(name)
-    found = [evaluator.value(value, NoRow()) for value in values]
-    return schema.row(dict(zip(names, found, strict=True)))
+    return dict(zip(names, [evaluator.value(value, NoRow()) for value in values], strict=True))
 
 
 def _insert_vertices(part: _Part, statement: InsertVertices, evaluator: Evaluator) -> None:
@@ -67,10 +65,8 @@ def _insert_vertices(part: _Part, statement: InsertVertices, evaluator: Evaluato
     schema = space.tags.seen(statement.tag)
     if schema is None:
         raise no_schema(statement.tag)
-    rows = [
-        (space.checked(vid), _given(schema, statement.names, values, evaluator))
-        for vid, values in statement.rows
-    ]
+    given = [(vid, _given(schema, statement.names, values, evaluator)) for vid, values in statement.rows]
+    rows = [(space.checked(vid), schema.row(values)) for vid, values in given]
     for vid, props in rows:
         if part.reaches(vid) and not (statement.keep and statement.tag in space.tags_of(vid)):
             space.put_tag(vid, statement.tag, props)
@@ -81,10 +77,12 @@ def _insert_edges(part: _Part, statement: InsertEdges, evaluator: Evaluator) -> 
     schema = space.edges.seen(statement.edge)
     if schema is None:
         raise execution_error(f"EdgeNotFound: EdgeName `{statement.edge}`")
-    rows = [(key, _given(schema, statement.names, values, evaluator)) for key, values in statement.rows]
-    for key, _ in rows:
+    given = [(key, _given(schema, statement.names, values, evaluator)) for key, values in statement.rows]
+    for key, values in given:
+        schema.whole(values)
         space.checked(key.src)
         space.checked(key.dst)
+    rows = [(key, schema.row(values)) for key, values in given]
     for key, props in rows:
         if part.reaches(key.src):
             space.put_forth(key, props, keep=statement.keep)

@@ -123,7 +123,7 @@ def test_in_a_process_of_its_own() -> None:
         'FETCH PROP ON thing "a\\"b" YIELD id(vertex) AS vid',
         'INSERT VERTEX thing(name, size) VALUES "a":("x", 9223372036854775808)',
         'INSERT EDGE knows() VALUES "a"->"b"@$rank:()',
-        'DELETE VERTEX "a"',
+        'DELETE VERTEX "a" WITH TAG',
         "CREATE TAG IF NOT EXISTS edge(a string NOT NULL)",
         "DROP TAG thing",
         "SHOW TAGS | LIMIT 1",
