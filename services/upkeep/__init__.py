@@ -1,0 +1,1 @@
+"""Upkeep of the stores, over their ports alone: finding and mending differences, copies, backups."""
