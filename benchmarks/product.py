@@ -95,7 +95,7 @@ async def open_client(stack: AsyncExitStack, base_url: str, embeddings_url: str)
     running = await bring_up(services, gateway, stack)
     stores = running.gateway.stores
     await stores.tenants.create(TENANT, "")
-    async with stores.ledger.books() as books:
+    async with stores.ledger.books(TENANT) as books:
         await books.grant(TENANT, "start", MicroCredits(10**12), "")
     _, key = await stores.keys.create(TENANT, "bench", [KeyScope.ERASE])
     channel = grpc.aio.insecure_channel(running.gateway.target)

@@ -54,7 +54,7 @@ class AdminServicer:
         self, request: admin_pb2.GrantCreditsRequest, context: Context
     ) -> admin_pb2.GrantCreditsResponse:
         tenant = TenantId(request.tenant_id)
-        async with self._ledger.books() as books:
+        async with self._ledger.books(tenant) as books:
             group, fresh = await books.grant(
                 tenant, request.request_id, MicroCredits(request.amount_micros), request.reason
             )

@@ -11,6 +11,7 @@ from gateway.credits.values import TENANT_ACCOUNTS, Account, EntryKind, HoldStat
 from gateway.store.clock import DAY, SECOND, DatabaseClock
 from gateway.store.tables import accounts, holds, jobs, journal_entries, journal_groups, requests, spends
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Across
 
 REQUEST_KEYS_KEPT = 30 * DAY
 """How long a request key names its first call, in microseconds."""
@@ -196,7 +197,7 @@ CHECKS: Sequence[Check] = (
 async def audit(database: Database, clock: DatabaseClock) -> Sequence[Finding]:
     """What breaks an invariant, at most FINDINGS_A_CHECK for each, from one snapshot. Changes nothing."""
     findings: list[Finding] = []
-    async with database.read() as connection:
+    async with database.read(Across("audit")) as connection:
         for check in CHECKS:
             rows = await connection.execute(check(clock).limit(FINDINGS_A_CHECK))
             findings += [Finding(check.__name__, str(row[0]).strip()) for row in rows]

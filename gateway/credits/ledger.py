@@ -25,6 +25,7 @@ from services.domain.instants import Instant
 from services.domain.scope import TenantId
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Across, OfTenant
 
 SWEEP_BATCH = 200
 """Holds that one sweep ends at most, so that its transaction stays short."""
@@ -38,9 +39,9 @@ class Ledger:
         self._clock = clock
 
     @asynccontextmanager
-    async def books(self) -> AsyncIterator[Books]:
-        """The ledger's operations in a transaction of their own: all of them happen, or none."""
-        async with self._database.write() as connection:
+    async def books(self, tenant: TenantId) -> AsyncIterator[Books]:
+        """The ledger's operations for a tenant in a transaction of their own: all of them happen, or none."""
+        async with self._database.write(OfTenant(tenant)) as connection:
             yield self.within(connection)
 
     def within(self, connection: AsyncConnection) -> Books:
@@ -49,12 +50,12 @@ class Ledger:
 
     async def balance(self, tenant: TenantId) -> Balance:
         """What the tenant has. Raises TenantNotFound."""
-        async with self._database.read() as connection:
+        async with self._database.read(OfTenant(tenant)) as connection:
             return await self.within(connection).balance(tenant)
 
     async def hold(self, tenant: TenantId, hold: HoldId) -> Hold | None:
         """A hold of the tenant, as it stands."""
-        async with self._database.read() as connection:
+        async with self._database.read(OfTenant(tenant)) as connection:
             return await self.within(connection).find(tenant, hold)
 
     async def entries(self, tenant: TenantId, where: EntryFilter, page: Page) -> Listed[Entry]:
@@ -70,7 +71,7 @@ class Ledger:
             query = query.where(journal_groups.c.created_at >= where.since)
         if where.until is not None:
             query = query.where(journal_groups.c.created_at < where.until)
-        async with self._database.read() as connection:
+        async with self._database.read(OfTenant(tenant)) as connection:
             rows = (await connection.execute(query)).all()
         items = [_entry_of(row) for row in rows[: page.size]]
         return Listed(items, str(items[-1].id) if len(rows) > page.size else "")
@@ -78,7 +79,7 @@ class Ledger:
     async def entries_of(self, tenant: TenantId, group: int) -> Sequence[Entry]:
         """The tenant's entries of one journal group, in the order in which they were written."""
         query = _entries(tenant).where(journal_groups.c.id == group).order_by(journal_entries.c.id)
-        async with self._database.read() as connection:
+        async with self._database.read(OfTenant(tenant)) as connection:
             return [_entry_of(row) for row in await connection.execute(query)]
 
     async def sweep(self) -> int:
@@ -95,7 +96,7 @@ class Ledger:
         )
         if self._database.engine.dialect.name == "postgresql":
             due = due.with_for_update(skip_locked=True)
-        async with self._database.write() as connection:
+        async with self._database.write(Across("sweep")) as connection:
             books = self.within(connection)
             rows = (await connection.execute(due)).all()
             for row in rows:

@@ -11,6 +11,7 @@ from gateway.store.clock import DatabaseClock
 from gateway.store.once import insert_once
 from gateway.store.tables import price_tables
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Nobody
 
 
 class Prices:
@@ -29,14 +30,14 @@ class Prices:
         newest = select(price_tables).order_by(
             price_tables.c.created_at.desc(), price_tables.c.version.desc()
         )
-        async with self._database.read() as connection:
+        async with self._database.read(Nobody()) as connection:
             row = (await connection.execute(newest.limit(1))).one_or_none()
         return self._default if row is None else _table(row.version, row.prices)
 
     async def of(self, version: str) -> PriceTable:
         """The table that a hold pinned, which never changes. Raises LookupError for an unknown version."""
         if version not in self._known:
-            async with self._database.read() as connection:
+            async with self._database.read(Nobody()) as connection:
                 found = await self._find(connection, version)
             if found is None:
                 raise LookupError(f"no price table {version}")
@@ -47,7 +48,7 @@ class Prices:
         """Makes a table the current one. Idempotent; raises Conflict when the version has other prices."""
         prices = {item.value: amount for item, amount in sorted(table.prices.items())}
         row = {"version": table.version, "prices": json.dumps(prices), "created_at": self._clock.now()}
-        async with self._database.write() as connection:
+        async with self._database.write(Nobody()) as connection:
             known = await self._find(connection, table.version)
             if known is None:
                 await insert_once(connection, price_tables, row)

@@ -35,7 +35,7 @@ class Graphs:
 
     async def create(self, scope: Scope, settings: GraphSettings) -> tuple[GraphRow, bool]:
         """Makes a graph; False if it was there. Raises GraphExists (other settings)."""
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             created = await self.ensure(connection, scope, settings)
         found = await self.get(scope)
         if found.settings != settings:
@@ -58,7 +58,7 @@ class Graphs:
     async def get(self, scope: Scope) -> GraphRow:
         """Raises GraphNotFound; the same for a graph of another tenant."""
         query = select(graphs).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             row = (await connection.execute(query)).one_or_none()
         if row is None:
             raise GraphNotFound(scope.graph)

@@ -28,10 +28,12 @@ from services.domain.ids import JobId, Revision
 from services.domain.instants import Instant
 from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Across, OfJob, OfTenant
 
 HOLD_SECONDS = 3600.0
 """How long a hold lives without renewal. An unfinished job keeps its hold; this bounds what else may leak."""
 
+_DISPATCH = Across("dispatch")
 _HOLD_COLUMNS = [column.label(f"hold_{column.name}") for column in holds.columns]
 
 
@@ -56,7 +58,7 @@ class Jobs:
         """
         job = JobId(str(uuid.uuid4()))
         tenant = order.scope.tenant
-        async with self._database.write() as connection:
+        async with self._database.write(order.scope) as connection:
             if not await self._name(connection, order, job):
                 return Accepted(await self._first(connection, order), fresh=False)
             await self._graphs.ensure(connection, order.scope)
@@ -85,12 +87,12 @@ class Jobs:
 
     async def get(self, tenant: TenantId, job: JobId) -> Job:
         """Raises JobNotFound; the same for a job of another tenant."""
-        async with self._database.read() as connection:
+        async with self._database.read(OfTenant(tenant)) as connection:
             return await self._read(connection, tenant, job)
 
     async def find(self, job: JobId) -> Job:
         """A job of any tenant, for the pipeline, which knows jobs by id alone. Raises JobNotFound."""
-        async with self._database.read() as connection:
+        async with self._database.read(OfJob(job)) as connection:
             row = (await connection.execute(_select().where(jobs.c.id == job))).one_or_none()
         if row is None:
             raise JobNotFound(job)
@@ -99,7 +101,7 @@ class Jobs:
     async def unfinished(self) -> Sequence[Job]:
         """Every job that must still end, oldest first: what a start-up hands to the pipeline again."""
         query = _select().where(jobs.c.finished_at.is_(None)).order_by(jobs.c.created_at, jobs.c.id)
-        async with self._database.read() as connection:
+        async with self._database.read(_DISPATCH) as connection:
             return [_job_of(row) for row in await connection.execute(query)]
 
     async def pending(self, limit: int = 100) -> Sequence[Job]:
@@ -111,13 +113,13 @@ class Jobs:
             .order_by(outbox.c.created_at, outbox.c.job)
             .limit(limit)
         )
-        async with self._database.read() as connection:
+        async with self._database.read(_DISPATCH) as connection:
             return [_job_of(row) for row in await connection.execute(query)]
 
     async def payload(self, job: JobId) -> bytes:
         """What the call asked. Raises JobNotFound once the job has ended: text is not kept here."""
         query = select(outbox.c.payload).where(outbox.c.job == job)
-        async with self._database.read() as connection:
+        async with self._database.read(OfJob(job)) as connection:
             payload = (await connection.execute(query)).scalar_one_or_none()
         if payload is None:
             raise JobNotFound(job)
@@ -125,7 +127,7 @@ class Jobs:
 
     async def taken(self, job: JobId) -> None:
         """The pipeline has the job, durably. Idempotent."""
-        async with self._database.write() as connection:
+        async with self._database.write(OfJob(job)) as connection:
             await connection.execute(
                 update(outbox)
                 .where(outbox.c.job == job, outbox.c.taken_at.is_(None))
@@ -148,13 +150,13 @@ class Jobs:
     async def renew(self, job: JobId) -> None:
         """Lets the hold of an unfinished job live on. Raises HoldExpired, JobNotFound."""
         found = await self.find(job)
-        async with self._ledger.books() as books:
+        async with self._ledger.books(found.scope.tenant) as books:
             await books.renew(found.scope.tenant, found.hold.id, HOLD_SECONDS)
 
     async def spend(self, job: JobId, step: str, amount: MicroCredits) -> MicroCredits:
         """Records what a step cost; idempotent by (job, step). Raises HoldExpired, JobNotFound."""
         found = await self.find(job)
-        async with self._ledger.books() as books:
+        async with self._ledger.books(found.scope.tenant) as books:
             return await books.spend(found.scope.tenant, found.hold.id, step, amount)
 
     async def request_cancel(self, tenant: TenantId, job: JobId) -> Job:
@@ -172,7 +174,7 @@ class Jobs:
         """
         found = await self.find(job)
         tenant = found.scope.tenant
-        async with self._database.write() as connection:
+        async with self._database.write(OfTenant(tenant)) as connection:
             ended = await connection.execute(
                 update(jobs)
                 .where(jobs.c.id == job, jobs.c.finished_at.is_(None))
@@ -245,7 +247,7 @@ class Jobs:
         return int((await connection.execute(query)).scalar_one())
 
     async def _change(self, job: JobId, condition: Any, values: dict[str, Any]) -> None:
-        async with self._database.write() as connection:
+        async with self._database.write(OfJob(job)) as connection:
             changed = await connection.execute(
                 update(jobs)
                 .where(and_(jobs.c.id == job, jobs.c.finished_at.is_(None), condition))

@@ -13,6 +13,10 @@ from gateway.store.tenants import tenant_of
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Across, OfTenant
+
+_FINDING = Across("authenticate: whose a key is shows only when it is found")
+_KEYS = Across("keys: an operator's own, and those that an operator revokes")
 
 _TENANT_COLUMNS = [column.label(f"tenant_{column.name}") for column in tenants.columns]
 
@@ -40,7 +44,7 @@ class ApiKeys:
         assert chosen
         assert (tenant is None) == (chosen == [KeyScope.OPERATOR]), "operators have no tenant"
         minted = mint(self._environment)
-        async with self._database.write() as connection:
+        async with self._database.write(_KEYS if tenant is None else OfTenant(tenant)) as connection:
             if tenant is not None:
                 known = await connection.execute(select(tenants.c.id).where(tenants.c.id == tenant))
                 if known.one_or_none() is None:
@@ -66,13 +70,13 @@ class ApiKeys:
             .outerjoin(tenants, tenants.c.id == api_keys.c.tenant)
             .where(api_keys.c.id == key)
         )
-        async with self._database.read() as connection:
+        async with self._database.read(_FINDING) as connection:
             row = (await connection.execute(query)).one_or_none()
         return None if row is None else _key_of(row)
 
     async def revoke(self, key: KeyId) -> ApiKey:
         """Everywhere within 30 seconds. Idempotent: the first time stays. Raises ApiKeyNotFound."""
-        async with self._database.write() as connection:
+        async with self._database.write(_KEYS) as connection:
             await connection.execute(
                 update(api_keys)
                 .where(api_keys.c.id == key, api_keys.c.revoked_at.is_(None))
@@ -86,7 +90,7 @@ class ApiKeys:
     async def init_operator(self) -> str | None:
         """The first operator's key, to be shown once; None when an operator's key that works is there."""
         working = select(func.count()).where(api_keys.c.tenant == "", api_keys.c.revoked_at.is_(None))
-        async with self._database.read() as connection:
+        async with self._database.read(_KEYS) as connection:
             if (await connection.execute(working)).scalar_one():
                 return None
         _, text = await self.create(None, "operator", [KeyScope.OPERATOR])

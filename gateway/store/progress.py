@@ -18,6 +18,7 @@ from palimpsest.v1.episode_pb2 import ChunkStage
 from palimpsest.v1.job_pb2 import JobChunk, JobReceipt, StageReceipt
 from services.domain.ids import JobId
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Across, OfJob
 from services.stores.sql.rows import insert_or_update
 
 EVENTS_KEPT = 7 * DAY
@@ -70,7 +71,7 @@ class Progress:
         late, changes nothing. `updated_at` is set here.
         """
         changed = 0
-        async with self._database.write() as connection:
+        async with self._database.write(OfJob(job)) as connection:
             number = await self._lock(connection, job)
             known = await self._chunks(connection, job)
             now = (await connection.execute(select(self._clock.now()))).scalar_one()
@@ -99,12 +100,12 @@ class Progress:
             "engine": engine,
             "receipts": JobReceipt(stages=stages).SerializeToString(),
         }
-        async with self._database.write() as connection:
+        async with self._database.write(OfJob(job)) as connection:
             await insert_once(connection, job_receipts, row)
 
     async def snapshot(self, job: JobId) -> Snapshot:
         """A job's chunks and receipts now. Empty for a job that has none yet."""
-        async with self._database.read() as connection:
+        async with self._database.read(OfJob(job)) as connection:
             last = await connection.execute(
                 select(job_progress.c.last_event).where(job_progress.c.job == job)
             )
@@ -121,21 +122,21 @@ class Progress:
             .where(job_events.c.job == job, job_events.c.number > after)
             .order_by(job_events.c.number)
         )
-        async with self._database.read() as connection:
+        async with self._database.read(OfJob(job)) as connection:
             rows = await connection.execute(query)
             return [Event(row.number, JobChunk.FromString(row.chunk)) for row in rows]
 
     async def save_artifact(self, job: JobId, chunk: int, stage: str, data: bytes) -> None:
         """Keeps what a step made, for the next one; the first to be saved stays. Idempotent."""
         row = {"job": job, "chunk": chunk, "stage": stage, "data": data, "created_at": self._clock.now()}
-        async with self._database.write() as connection:
+        async with self._database.write(OfJob(job)) as connection:
             await insert_once(connection, artifacts, row)
 
     async def artifact(self, job: JobId, chunk: int, stage: str) -> bytes | None:
         query = select(artifacts.c.data).where(
             artifacts.c.job == job, artifacts.c.chunk == chunk, artifacts.c.stage == stage
         )
-        async with self._database.read() as connection:
+        async with self._database.read(OfJob(job)) as connection:
             data = (await connection.execute(query)).scalar_one_or_none()
         return None if data is None else bytes(data)
 
@@ -144,26 +145,26 @@ class Progress:
         query = select(artifacts.c.chunk, artifacts.c.data).where(
             artifacts.c.job == job, artifacts.c.stage == stage
         )
-        async with self._database.read() as connection:
+        async with self._database.read(OfJob(job)) as connection:
             rows = await connection.execute(query.order_by(artifacts.c.chunk))
             return {row.chunk: bytes(row.data) for row in rows}
 
     async def drop_artifacts(self, job: JobId, but: str = "") -> None:
         """Removes what steps of a job made, but for one stage. Idempotent."""
         these = and_(artifacts.c.job == job, artifacts.c.stage != but)
-        async with self._database.write() as connection:
+        async with self._database.write(OfJob(job)) as connection:
             await connection.execute(delete(artifacts).where(these))
 
     async def jobs_with_artifacts(self) -> Sequence[JobId]:
         """For the sweep: what a job changed is kept until it has ended, and more after a crash."""
-        async with self._database.read() as connection:
+        async with self._database.read(Across("sweep")) as connection:
             rows = await connection.execute(select(artifacts.c.job).distinct())
             return [JobId(row.job) for row in rows]
 
     async def drop_old_events(self) -> int:
         """Removes changes that are older than a watch may go back."""
         old = job_events.c.created_at < self._clock.now() - EVENTS_KEPT
-        async with self._database.write() as connection:
+        async with self._database.write(Across("sweep")) as connection:
             return (await connection.execute(delete(job_events).where(old))).rowcount
 
     async def _lock(self, connection: AsyncConnection, job: JobId) -> int:

@@ -18,6 +18,7 @@ from gateway.store.once import insert_once
 from gateway.store.tables import jobs, requests
 from services.domain.scope import TenantId
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Across, OfTenant
 
 LEASE_SECONDS = 60.0
 """How long the first call may take before a repeated one does its work again: longer than any deadline."""
@@ -72,7 +73,7 @@ class Requests:
         """Removes keys that are older than they are kept; those of unfinished jobs stay."""
         live = exists().where(jobs.c.id == requests.c.job, jobs.c.finished_at.is_(None))
         old = requests.c.created_at < self._clock.now() - REQUEST_KEYS_KEPT
-        async with self._database.write() as connection:
+        async with self._database.write(Across("sweep")) as connection:
             return (await connection.execute(delete(requests).where(old, ~live))).rowcount
 
     async def _begin(self, name: RequestName, owner: str) -> bytes | None:
@@ -85,7 +86,7 @@ class Requests:
             "leased_until": self._clock.after(LEASE_SECONDS),
             "created_at": self._clock.now(),
         }
-        async with self._database.write() as connection:
+        async with self._database.write(OfTenant(name.tenant)) as connection:
             if await insert_once(connection, requests, row) is not None:
                 return None
             taken_over = await connection.execute(
@@ -113,7 +114,7 @@ class Requests:
 
     async def _finish(self, name: RequestName, owner: str, response: bytes) -> None:
         # A call whose lease was taken over leaves the answer to its successor: the work is the same.
-        async with self._database.write() as connection:
+        async with self._database.write(OfTenant(name.tenant)) as connection:
             await connection.execute(
                 update(requests)
                 .where(self._is(name), requests.c.owner == owner)
@@ -122,7 +123,7 @@ class Requests:
 
     async def _forget(self, name: RequestName, owner: str) -> None:
         mine = and_(self._is(name), requests.c.owner == owner, requests.c.response.is_(None))
-        async with self._database.write() as connection:
+        async with self._database.write(OfTenant(name.tenant)) as connection:
             await connection.execute(delete(requests).where(mine))
 
     @staticmethod

@@ -16,6 +16,7 @@ from gateway.store.tables import tenants
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import OfTenant
 
 
 class TenantState(StrEnum):
@@ -70,7 +71,7 @@ class Tenants:
             "limits": "{}",
             "created_at": self._clock.now(),
         }
-        async with self._database.write() as connection:
+        async with self._database.write(OfTenant(tenant)) as connection:
             created = await insert_once(connection, tenants, row) is not None
             await open_accounts(connection, tenant)
         found = await self.get(tenant)
@@ -80,7 +81,7 @@ class Tenants:
 
     async def get(self, tenant: TenantId) -> Tenant:
         """Raises TenantNotFound."""
-        async with self._database.read() as connection:
+        async with self._database.read(OfTenant(tenant)) as connection:
             row = (await connection.execute(select(tenants).where(tenants.c.id == tenant))).one_or_none()
         if row is None:
             raise TenantNotFound(tenant)
@@ -88,14 +89,14 @@ class Tenants:
 
     async def set_state(self, tenant: TenantId, state: TenantState) -> Tenant:
         """Suspends a tenant, or lifts that. Idempotent. Raises TenantNotFound."""
-        async with self._database.write() as connection:
+        async with self._database.write(OfTenant(tenant)) as connection:
             await connection.execute(update(tenants).where(tenants.c.id == tenant).values(state=state))
         return await self.get(tenant)
 
     async def set_limits(self, tenant: TenantId, limits: Limits) -> Tenant:
         """Sets all limits of a tenant. Idempotent. Raises TenantNotFound."""
         kept = json.dumps({name: limit for name, limit in asdict(limits).items() if limit})
-        async with self._database.write() as connection:
+        async with self._database.write(OfTenant(tenant)) as connection:
             await connection.execute(update(tenants).where(tenants.c.id == tenant).values(limits=kept))
         return await self.get(tenant)
 

@@ -29,6 +29,7 @@ from palimpsest.v1 import job_pb2
 from palimpsest.v1.episode_pb2 import ChunkStage
 from services.domain.ids import JobId, Revision
 from services.stores.paging import Page
+from services.stores.sql.isolation import Across
 from tests.doubles.gateway import ACME, GLOBEX, graph, order
 
 SCOPE = graph(ACME)
@@ -62,7 +63,7 @@ class JobsContract:
     async def ready(self, stores: Stores) -> Stores:
         for tenant in (ACME, GLOBEX):
             await stores.tenants.create(tenant, "")
-            async with stores.ledger.books() as books:
+            async with stores.ledger.books(tenant) as books:
                 await books.grant(tenant, "start", micros(1000), "")
         return stores
 
@@ -327,7 +328,7 @@ class JobsContract:
 
 async def counted(stores: Stores) -> Sequence[int]:
     """Rows of request keys, jobs and the outbox."""
-    async with stores.ledger_database.read() as connection:
+    async with stores.ledger_database.read(Across("test")) as connection:
         return [
             (await connection.execute(select(func.count()).select_from(table))).scalar_one()
             for table in (requests, jobs, outbox)

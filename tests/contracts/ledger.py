@@ -25,6 +25,7 @@ from gateway.store.tables import accounts, journal_entries, spends
 from services.domain.scope import TenantId
 from services.stores.paging import Page
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Across
 
 ACME = TenantId("acme")
 GLOBEX = TenantId("globex")
@@ -45,7 +46,7 @@ class LedgerContract:
     @pytest.fixture
     async def ledger(self, database: Database, clock: SkewedClock) -> Ledger:
         ledger = Ledger(database, clock)
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             await open_accounts(connection, ACME)
             await open_accounts(connection, GLOBEX)
         await grant(ledger, ACME, 1000)
@@ -57,7 +58,7 @@ class LedgerContract:
     async def test_a_grant_is_available_once(self, ledger: Ledger, database: Database) -> None:
         first, fresh = await grant(ledger, ACME, 1000)
         assert not fresh
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             assert (await books.grant(ACME, "second", micros(5), "more"))[0] > first
         assert await amounts(ledger, ACME) == (1005, 0)
         await self.assert_clean(database)
@@ -77,7 +78,7 @@ class LedgerContract:
         assert await amounts(ledger, ACME) == (600, 400)
         await spend(ledger, "h", "understand/0", 120)
         await spend(ledger, "h", "understand/1", 30)
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             ended = await books.settle(ACME, HoldId("h"), micros(150))
         assert (ended.state, ended.settled, ended.goodwill) == (HoldState.SETTLED, 150, 0)
         assert (ended.held, ended.returned) == (0, 250)
@@ -109,7 +110,7 @@ class LedgerContract:
     async def test_what_is_settled_never_passes_the_hold(self, ledger: Ledger, database: Database) -> None:
         await hold(ledger, "h", 100)
         await spend(ledger, "h", "s", 130)
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             ended = await books.settle(ACME, HoldId("h"), micros(130))
         assert (ended.settled, ended.goodwill) == (100, 30)
         assert await amounts(ledger, ACME) == (900, 0)
@@ -118,15 +119,15 @@ class LedgerContract:
     async def test_nothing_is_charged_that_was_not_spent(self, ledger: Ledger) -> None:
         await hold(ledger, "h", 100)
         await spend(ledger, "h", "s", 10)
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             assert (await books.settle(ACME, HoldId("h"), micros(100))).settled == 10
 
     async def test_settling_twice_charges_once(self, ledger: Ledger, database: Database) -> None:
         await hold(ledger, "h", 100)
         await spend(ledger, "h", "s", 40)
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             first = await books.settle(ACME, HoldId("h"), micros(40))
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             assert await books.settle(ACME, HoldId("h"), micros(3)) == first
         assert await amounts(ledger, ACME) == (960, 0)
         await self.assert_clean(database)
@@ -136,7 +137,7 @@ class LedgerContract:
     ) -> None:
         await hold(ledger, "h", 100)
         await spend(ledger, "h", "s", 40)
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             ended = await books.void(ACME, HoldId("h"), "FAILED")
             assert await books.void(ACME, HoldId("h"), "FAILED") == ended
         assert (ended.state, ended.goodwill, ended.returned) == (HoldState.VOIDED, 40, 100)
@@ -146,7 +147,7 @@ class LedgerContract:
     async def test_an_ended_hold_takes_nothing_more(self, ledger: Ledger, database: Database) -> None:
         await hold(ledger, "h", 100)
         await spend(ledger, "h", "s", 40)
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             await books.void(ACME, HoldId("h"), "FAILED")
         assert await spend(ledger, "h", "s", 40) == 40
         with pytest.raises(HoldExpired):
@@ -171,7 +172,7 @@ class LedgerContract:
         await spend(ledger, "h", "s", 40)
         clock.skew_seconds = TTL - 10
         assert await ledger.sweep() == 0
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             await books.renew(ACME, HoldId("h"), TTL)
         clock.skew_seconds = TTL + 1
         assert await ledger.sweep() == 0, "renewed"
@@ -196,7 +197,7 @@ class LedgerContract:
         await spend(ledger, "h", "s", 80)
         with pytest.raises(ChargeNotFound):
             await refund(ledger, "r0", 1)
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             await books.settle(ACME, HoldId("h"), micros(80))
         await refund(ledger, "r1", 50)
         await refund(ledger, "r1", 50)
@@ -213,7 +214,7 @@ class LedgerContract:
 
     async def test_a_charge_without_hold_is_made_once(self, ledger: Ledger, database: Database) -> None:
         for _ in range(2):
-            async with ledger.books() as books:
+            async with ledger.books(ACME) as books:
                 await books.charge(ACME, "recall-1", micros(7), "RECALL", "v1")
         assert await amounts(ledger, ACME) == (993, 0)
         await self.assert_clean(database)
@@ -224,7 +225,7 @@ class LedgerContract:
         for name in ("a", "b", "c"):
             await hold(ledger, name, 60)
             await spend(ledger, name, "s", 50)
-            async with ledger.books() as books:
+            async with ledger.books(ACME) as books:
                 ended = await books.settle(ACME, HoldId(name), micros(0), courtesy=courtesy)
             settled.append(ended.settled)
         assert settled == [0, 0, 10]
@@ -234,7 +235,7 @@ class LedgerContract:
     async def test_the_journal_reads_newest_first_and_pages(self, ledger: Ledger) -> None:
         await hold(ledger, "h", 400)
         await spend(ledger, "h", "s", 150)
-        async with ledger.books() as books:
+        async with ledger.books(ACME) as books:
             await books.settle(ACME, HoldId("h"), micros(150))
         whole = await ledger.entries(ACME, EntryFilter(), Page(100))
         told = [(entry.kind, entry.account, entry.amount, entry.balance_after) for entry in whole.items]
@@ -290,7 +291,7 @@ class LedgerContract:
 
         async def end(number: int) -> HoldState | None:
             try:
-                async with ledger.books() as books:
+                async with ledger.books(ACME) as books:
                     if number % 2:
                         return (await books.settle(ACME, HoldId("h"), micros(60))).state
                     return (await books.void(ACME, HoldId("h"), "")).state
@@ -304,7 +305,7 @@ class LedgerContract:
         await self.assert_clean(database)
 
     async def test_one_tenants_movements_leave_the_others_alone(self, ledger: Ledger) -> None:
-        async with ledger.books() as books:
+        async with ledger.books(GLOBEX) as books:
             await books.grant(GLOBEX, "g", micros(7), "")
         await hold(ledger, "h", 1000)
         assert await amounts(ledger, GLOBEX) == (7, 0)
@@ -313,14 +314,14 @@ class LedgerContract:
     async def test_the_journal_is_never_changed(self, ledger: Ledger, database: Database, deed: str) -> None:
         statement = update(journal_entries).values(amount=1) if deed == "update" else delete(journal_entries)
         with pytest.raises(exc.DBAPIError, match="never changed"):
-            async with database.write() as connection:
+            async with database.write(Across("test")) as connection:
                 await connection.execute(statement)
         await self.assert_clean(database)
 
     async def test_the_audit_sees_what_is_wrong(self, ledger: Ledger, database: Database) -> None:
         await hold(ledger, "h", 100)
         await spend(ledger, "h", "s", 10)
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             await connection.execute(update(spends).values(amount=11))
             await connection.execute(
                 update(accounts)
@@ -342,7 +343,7 @@ Deed = Callable[[Books, TenantId], Awaitable[object]]
 
 
 async def done(ledger: Ledger, deed: Deed, tenant: TenantId) -> None:
-    async with ledger.books() as books:
+    async with ledger.books(tenant) as books:
         await deed(books, tenant)
 
 
@@ -363,22 +364,22 @@ async def renew_it(books: Books, tenant: TenantId) -> None:
 
 
 async def grant(ledger: Ledger, tenant: TenantId, amount: int) -> tuple[int, bool]:
-    async with ledger.books() as books:
+    async with ledger.books(tenant) as books:
         return await books.grant(tenant, "first", micros(amount), "welcome")
 
 
 async def hold(ledger: Ledger, name: str, ceiling: int) -> None:
-    async with ledger.books() as books:
+    async with ledger.books(ACME) as books:
         await books.hold(ACME, HoldId(name), micros(ceiling), TTL, price_version="v1")
 
 
 async def spend(ledger: Ledger, name: str, step: str, amount: int) -> int:
-    async with ledger.books() as books:
+    async with ledger.books(ACME) as books:
         return await books.spend(ACME, HoldId(name), step, micros(amount))
 
 
 async def refund(ledger: Ledger, key: str, amount: int) -> None:
-    async with ledger.books() as books:
+    async with ledger.books(ACME) as books:
         await books.refund(ACME, HoldId("h"), key, micros(amount), "sorry")
 
 

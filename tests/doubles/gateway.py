@@ -141,7 +141,7 @@ async def running_gateway(
     keys["operator"] = operator
     for tenant in (ACME, GLOBEX):
         await stores.tenants.create(tenant, "")
-        async with stores.ledger.books() as books:
+        async with stores.ledger.books(tenant) as books:
             await books.grant(tenant, "start", MicroCredits(1000), "")
         _, keys[tenant] = await stores.keys.create(tenant, "all", [KeyScope.ERASE])
     _, keys["reader"] = await stores.keys.create(ACME, "reader", [KeyScope.READ])

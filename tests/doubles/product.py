@@ -93,7 +93,7 @@ class Product:
         """A new tenant with credits."""
         stores = self.running.gateway.stores
         await stores.tenants.create(TenantId(name), name)
-        async with stores.ledger.books() as books:
+        async with stores.ledger.books(TenantId(name)) as books:
             await books.grant(TenantId(name), f"start-{name}", MicroCredits(micros), "")
         _, key = await stores.keys.create(TenantId(name), "all", [KeyScope.ERASE])
         return Tenant(name, key, self.channel)

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from services.stores.sql.database import Database
 from services.stores.sql.engine import engine_for
+from services.stores.sql.isolation import Across
 from services.stores.sql.rows import Int64, Key, insert_new
 
 metadata = MetaData()
@@ -18,7 +19,7 @@ counters = Table(
 
 async def make_tables(engine: AsyncEngine, metadata: MetaData) -> None:
     """Makes tables that have no revisions. Safe from several processes at once."""
-    async with Database(engine, "test").write() as connection:
+    async with Database(engine, "test").write(Across("test")) as connection:
         if engine.dialect.name == "postgresql":
             await connection.execute(text("SELECT pg_advisory_xact_lock(1)"))
         await connection.run_sync(metadata.create_all)
@@ -31,7 +32,7 @@ async def add(url: str, times: int, tasks: int) -> None:
     database = Database(engine, "test")
 
     async def once() -> None:
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             await insert_new(connection, counters, [{"id": "only", "value": 0}])
             locked = select(counters.c.value).where(counters.c.id == "only").with_for_update()
             value = (await connection.execute(locked)).scalar_one()

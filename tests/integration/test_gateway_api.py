@@ -24,6 +24,7 @@ from palimpsest.v1 import (
 )
 from palimpsest.v1.episode_pb2 import ChunkStage
 from services.domain.scope import TenantId
+from services.stores.sql.isolation import Across
 from tests.doubles.gateway import ACME, RunningGateway, graph, order, running_gateway
 
 CURIOUS_IDS = ["ü-图", "a'b\"c", 'x") or true or ("', "a|b", "_", "-", "a/../b", " "]
@@ -200,7 +201,7 @@ async def test_a_cursor_whose_changes_are_gone_has_expired(running: RunningGatew
     cursor = (await watch.read()).cursor
     watch.cancel()
     # As the sweep does, a week later.
-    async with running.stores.progress_database.write() as connection:
+    async with running.stores.progress_database.write(Across("test")) as connection:
         await connection.exec_driver_sql("DELETE FROM job_events")
     request = jobs_pb2.WatchJobRequest(job_id=job.id, cursor=cursor)
     with pytest.raises(grpc.aio.AioRpcError) as failure:

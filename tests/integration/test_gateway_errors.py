@@ -168,7 +168,7 @@ async def test_a_request_id_names_one_payload(running: RunningGateway) -> None:
 
 
 async def test_too_many_jobs(running: RunningGateway) -> None:
-    async with running.stores.ledger.books() as books:
+    async with running.stores.ledger.books(ACME) as books:
         await books.grant(ACME, "more", 10_000, "")  # type: ignore[arg-type]  # micro-credits
     add_episode = memory_pb2_grpc.MemoryServiceStub(running.channel).AddEpisode
     for number in range(3):

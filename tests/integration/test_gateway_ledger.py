@@ -23,7 +23,7 @@ async def listed(running: RunningGateway, *kinds: int) -> credits_pb2.ListLedger
 async def move_in_every_way(running: RunningGateway) -> None:
     """After the grant that is there: a hold that is charged in part, one voided, one that ran out."""
     partly, nothing, late = HoldId("partly"), HoldId("nothing"), HoldId("late")
-    async with running.stores.ledger.books() as books:
+    async with running.stores.ledger.books(ACME) as books:
         for hold in (partly, nothing, late):
             await books.hold(ACME, hold, MicroCredits(100), 3600, price_version="v1", job=f"job-{hold}")
         await books.spend(ACME, partly, "step", MicroCredits(60))

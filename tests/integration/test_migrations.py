@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from services.stores.errors import SchemaAhead, SchemaBehind, SchemaDiffers
 from services.stores.sql.database import Database
 from services.stores.sql.engine import engine_for
+from services.stores.sql.isolation import Across
 from services.stores.sql.migrations import (
     BASE,
     Migrated,
@@ -67,7 +68,7 @@ async def opened(url: str) -> AsyncIterator[AsyncEngine]:
 
 async def forget_revision(engine: AsyncEngine, schema: Schema) -> None:
     """Leaves tables as they were made before there were revisions."""
-    async with Database(engine, "test").write() as connection:
+    async with Database(engine, "test").write(Across("test")) as connection:
         await connection.execute(text(f"DROP TABLE {schema.version_table}"))
 
 
@@ -82,7 +83,7 @@ async def test_an_empty_database_becomes_what_the_metadata_say(
         context = MigrationContext.configure(connection, opts=options)
         return list(compare_metadata(context, schema.metadata))
 
-    async with Database(engine, "test").read() as connection:
+    async with Database(engine, "test").read(Across("test")) as connection:
         assert await connection.run_sync(differences) == []
     # Alembic compares neither collations nor checks: what the databases themselves say.
     async with opened(other_url) as other:
@@ -150,7 +151,7 @@ async def test_tables_of_another_version_are_refused_and_nothing_is_made(
     await upgrade(engine, schema, schema.revisions()[0])
     await forget_revision(engine, schema)
     table = schema.metadata.sorted_tables[0].name
-    async with Database(engine, "test").write() as connection:
+    async with Database(engine, "test").write(Across("test")) as connection:
         await connection.execute(text(f"ALTER TABLE {table} ADD COLUMN seen BIGINT"))
     before = catalog(sql_url)
     for attempt in (open_schema(engine, schema, migrate=True), upgrade_sql(engine, schema)):
@@ -163,7 +164,7 @@ async def test_a_store_that_lost_a_table_is_refused(engine: AsyncEngine) -> None
     schema = SCHEMAS["jobs"]
     await upgrade(engine, schema, schema.revisions()[0])
     await forget_revision(engine, schema)
-    async with Database(engine, "test").write() as connection:
+    async with Database(engine, "test").write(Across("test")) as connection:
         await connection.execute(text("DROP TABLE artifacts"))
     with pytest.raises(SchemaDiffers, match="differs in artifacts"):
         await open_schema(engine, schema, migrate=True)
@@ -183,7 +184,7 @@ async def test_a_server_that_may_not_migrate_names_who_does(
 
 async def test_a_store_of_a_later_version_is_left_alone(engine: AsyncEngine, schema: Schema) -> None:
     await upgrade(engine, schema)
-    async with Database(engine, "test").write() as connection:
+    async with Database(engine, "test").write(Across("test")) as connection:
         await connection.execute(text(f"UPDATE {schema.version_table} SET version_num = '9999'"))
     for attempt in (
         open_schema(engine, schema, migrate=True),
@@ -221,7 +222,7 @@ async def test_the_told_sql_does_what_a_migration_does(
 async def test_a_migration_waits_for_another_one(engine: AsyncEngine, sql_url: str) -> None:
     schema = SCHEMAS["jobs"]
     async with opened(sql_url) as first:
-        async with Database(first, "test").write() as connection:
+        async with Database(first, "test").write(Across("test")) as connection:
             await take_turn(connection, schema)
             second = asyncio.create_task(upgrade(engine, schema))
             if connection.dialect.name == "postgresql":
@@ -272,7 +273,7 @@ def test_revisions_are_packaged() -> None:
 
 async def fill(engine: AsyncEngine, schema: Schema) -> dict[str, list[tuple[object, ...]]]:
     """Two rows in each table, and what is then there."""
-    async with Database(engine, "test").write() as connection:
+    async with Database(engine, "test").write(Across("test")) as connection:
         for table in schema.metadata.sorted_tables:
             for number in (1, 2):
                 values = {
@@ -289,7 +290,7 @@ def _value(kind: type, number: int) -> object:
 
 
 async def contents(engine: AsyncEngine, schema: Schema) -> dict[str, list[tuple[object, ...]]]:
-    async with Database(engine, "test").read() as connection:
+    async with Database(engine, "test").read(Across("test")) as connection:
         return {
             table.name: sorted(tuple(row) for row in await connection.execute(select(table)))
             for table in schema.metadata.sorted_tables

@@ -154,7 +154,7 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         stores = await sqlite_stores(folder)
         stack.push_async_callback(stores.close)
         await stores.tenants.create(ACME, "")
-        async with stores.ledger.books() as books:
+        async with stores.ledger.books(ACME) as books:
             await books.grant(ACME, "start", MicroCredits(100_000), "")
         embedder, llm = HashEmbedder(), SlowEngine()
         graph_store = await SqlGraphStore.open(engine_for(f"sqlite:///{folder / 'graph.db'}"))

@@ -13,6 +13,7 @@ from services.runtime.status import error_of, status_of
 from services.stores.errors import StoreUnavailable
 from services.stores.sql.database import Database
 from services.stores.sql.engine import postgres_engine
+from services.stores.sql.isolation import Across
 from services.stores.sql.settings import PostgresSettings
 from tests.doubles.postgres_server import PostgresServer
 from tests.machine import postgres_programs
@@ -43,13 +44,13 @@ def own_server() -> Iterator[PostgresServer]:
 
 
 async def backend(database: Database) -> int:
-    async with database.read() as connection:
+    async with database.read(Across("test")) as connection:
         return int(await connection.scalar(text("SELECT pg_backend_pid()")) or 0)
 
 
 async def test_a_full_pool_is_unavailable_and_lets_the_next_call_in(small: Database) -> None:
-    async with small.read(), small.write():
-        for transaction in (small.read(), small.write()):
+    async with small.read(Across("test")), small.write(Across("test")):
+        for transaction in (small.read(Across("test")), small.write(Across("test"))):
             with pytest.raises(StoreUnavailable) as full:
                 async with transaction:
                     pytest.fail("a third connection of two")
@@ -60,7 +61,7 @@ async def test_a_full_pool_is_unavailable_and_lets_the_next_call_in(small: Datab
 
 async def test_a_call_waits_for_a_connection(postgres_url: str) -> None:
     database = Database(postgres_engine(postgres_url, PostgresSettings(pool_size=1)), "ledger")
-    async with database.read():
+    async with database.read(Across("test")):
         waiting = asyncio.create_task(backend(database))
         await asyncio.wait({waiting}, timeout=0.1)
         assert not waiting.done()
@@ -71,11 +72,11 @@ async def test_a_call_waits_for_a_connection(postgres_url: str) -> None:
 async def test_connections_above_the_pool_are_closed_after_use(postgres_url: str) -> None:
     settings = PostgresSettings(pool_size=1, pool_overflow=1, pool_wait_seconds=0.2)
     database = Database(postgres_engine(postgres_url, settings), "ledger")
-    async with database.read(), database.read():
+    async with database.read(Across("test")), database.read(Across("test")):
         with pytest.raises(StoreUnavailable):
             await backend(database)
     count = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
-    async with database.read() as connection:
+    async with database.read(Across("test")) as connection:
         while await connection.scalar(count) != 1:  # the server closes a session a moment after its client
             await connection.execute(text("SELECT pg_stat_clear_snapshot(), pg_sleep(0.01)"))
     await database.close()
@@ -84,7 +85,7 @@ async def test_connections_above_the_pool_are_closed_after_use(postgres_url: str
 async def test_a_session_is_set_up_as_asked(postgres_url: str) -> None:
     settings = PostgresSettings(application_name="pal's gateway 1", statement_timeout_seconds=1.5)
     database = Database(postgres_engine(postgres_url, settings), "ledger")
-    async with database.read() as connection:
+    async with database.read(Across("test")) as connection:
         names = ("application_name", "statement_timeout", "timezone")
         found = [await connection.scalar(text(f"SHOW {name}")) for name in names]
     assert found == ["pal's gateway 1", "1500ms", "UTC"]
@@ -104,11 +105,11 @@ async def test_an_old_connection_is_made_anew(postgres_url: str) -> None:
 async def test_a_restarted_server_is_unavailable_to_whom_it_cut_off_only(own_server: PostgresServer) -> None:
     with own_server.database() as url:
         database = Database(postgres_engine(url, SMALL), "ledger")
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             await connection.execute(text("CREATE TABLE kept (id int)"))
 
         async def cut_off() -> None:
-            async with database.write() as connection:
+            async with database.write(Across("test")) as connection:
                 await connection.execute(text("INSERT INTO kept VALUES (1)"))
                 await asyncio.to_thread(own_server.halt)
                 await connection.execute(text("INSERT INTO kept VALUES (2)"))
@@ -118,7 +119,7 @@ async def test_a_restarted_server_is_unavailable_to_whom_it_cut_off_only(own_ser
         with pytest.raises(StoreUnavailable, match="ledger"):
             await backend(database)
         await asyncio.to_thread(own_server.resume)
-        async with database.read() as connection:
+        async with database.read(Across("test")) as connection:
             assert await connection.scalar(text("SELECT count(*) FROM kept")) == 0
         await database.close()
 
@@ -126,12 +127,12 @@ async def test_a_restarted_server_is_unavailable_to_whom_it_cut_off_only(own_ser
 async def test_connections_of_before_a_restart_are_not_noticed(own_server: PostgresServer) -> None:
     with own_server.database() as url:
         database = Database(postgres_engine(url, SMALL), "ledger")
-        async with database.read(), database.read():
+        async with database.read(Across("test")), database.read(Across("test")):
             pass
         await asyncio.to_thread(own_server.halt)
         await asyncio.to_thread(own_server.resume)
         assert await backend(database)
-        async with database.read(), database.read():
+        async with database.read(Across("test")), database.read(Across("test")):
             pass
         await database.close()
 

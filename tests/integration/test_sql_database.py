@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from services.stores.errors import StoreUnavailable, UnstorableText, WriteConflict
 from services.stores.sql.database import Database
 from services.stores.sql.engine import Synchronous, engine_for, postgres_engine, sqlite_engine
+from services.stores.sql.isolation import Across
 from services.stores.sql.rows import Int64, Key, Prose, in_chunks, insert_new, insert_or_update, is_storable
 from services.stores.sql.settings import PostgresSettings
 from tests.doubles.sql_writer import counters, make_tables
@@ -44,14 +45,14 @@ async def database(sql_url: str) -> AsyncIterator[Database]:
 
 
 async def texts(database: Database) -> dict[str, str]:
-    async with database.read() as connection:
+    async with database.read(Across("test")) as connection:
         rows = await connection.execute(select(notes.c.id, notes.c.text).order_by(notes.c.id))
         return {row.id: row.text for row in rows}
 
 
 async def test_an_error_takes_back_the_whole_transaction(database: Database) -> None:
     async def fail() -> None:
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             await insert_new(connection, notes, [note("a")])
             raise KeyError("ours")
 
@@ -64,7 +65,7 @@ async def test_a_cancelled_write_leaves_nothing_and_blocks_nobody(database: Data
     written = asyncio.Event()
 
     async def write() -> None:
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             await insert_new(connection, notes, [note("a")])
             written.set()
             await asyncio.Event().wait()
@@ -74,23 +75,23 @@ async def test_a_cancelled_write_leaves_nothing_and_blocks_nobody(database: Data
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    async with database.write() as connection:
+    async with database.write(Across("test")) as connection:
         await insert_new(connection, notes, [note("b")])
     assert await texts(database) == {"b": "x"}
 
 
 async def test_a_read_sees_one_snapshot(database: Database) -> None:
     count = select(func.count()).select_from(notes)
-    async with database.read() as reading:
+    async with database.read(Across("test")) as reading:
         before = await reading.scalar(count)
-        async with database.write() as writing:
+        async with database.write(Across("test")) as writing:
             await insert_new(writing, notes, [note("a")])
         assert (before, await reading.scalar(count)) == (0, 0)
     assert len(await texts(database)) == 1
 
 
 async def test_what_is_there_is_left_or_updated_as_asked(database: Database) -> None:
-    async with database.write() as connection:
+    async with database.write(Across("test")) as connection:
         await insert_new(connection, notes, [note("a", "old"), note("b", "old", at=1)])
         await insert_new(connection, notes, [note("a", "new"), note("c", "new")])
         await insert_new(connection, notes, [])
@@ -104,7 +105,7 @@ async def test_what_is_there_is_left_or_updated_as_asked(database: Database) -> 
 @pytest.mark.parametrize("bad", ["a\x00b", "\ud83d", "\udc00 x"], ids=["nul", "high", "low"])
 async def test_unstorable_text_is_refused_and_never_shown(database: Database, bad: str) -> None:
     with pytest.raises(UnstorableText) as refused:
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             await insert_new(connection, notes, [note("a"), note("b", bad)])
     assert str(refused.value) == "text holds NUL or a lone surrogate"
     assert await texts(database) == {}
@@ -113,17 +114,17 @@ async def test_unstorable_text_is_refused_and_never_shown(database: Database, ba
 
 async def test_keys_sort_by_code_points(database: Database) -> None:
     keys = ["a", "B", "-b", "Z", "é", "zz", "10", "9", "語", "\U0001f600", "_"]
-    async with database.write() as connection:
+    async with database.write(Across("test")) as connection:
         await insert_new(connection, notes, [note(key) for key in keys])
     assert list(await texts(database)) == sorted(keys)
 
 
 async def test_mistakes_of_ours_stay_what_they_are(database: Database) -> None:
     with pytest.raises(DBAPIError):
-        async with database.read() as connection:
+        async with database.read(Across("test")) as connection:
             await connection.execute(text("SELECT nothing FROM nowhere"))
     with pytest.raises(DBAPIError):
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             await insert_new(connection, notes, [{"scope": "s", "id": "a", "text": None, "at": None}])
 
 
@@ -139,7 +140,7 @@ async def test_writers_in_several_processes_wait_for_each_other(sql_url: str) ->
     errors = [(await writer.communicate())[1].decode() for writer in writers]
     assert errors == ["", "", ""]
     database = Database(engine_for(sql_url), "test")
-    async with database.read() as connection:
+    async with database.read(Across("test")) as connection:
         assert await connection.scalar(select(counters.c.value)) == 180
     await database.close()
 
@@ -147,7 +148,7 @@ async def test_writers_in_several_processes_wait_for_each_other(sql_url: str) ->
 async def test_a_sqlite_file_is_set_up_as_it_must_be(tmp_path: Path) -> None:
     for synchronous, number in ((Synchronous.NORMAL, 1), (Synchronous.FULL, 2)):
         database = Database(sqlite_engine(tmp_path / "a.db", synchronous=synchronous), "ledger")
-        async with database.read() as connection:
+        async with database.read(Across("test")) as connection:
             pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
             found = [(await connection.execute(text(f"PRAGMA {pragma}"))).scalar_one() for pragma in pragmas]
         assert found == ["wal", number, 1, 30_000]
@@ -158,11 +159,11 @@ async def test_a_sqlite_writer_gives_up_after_its_wait(tmp_path: Path) -> None:
     file = tmp_path / "a.db"
     holder = Database(sqlite_engine(file), "jobs")
     waiter = Database(sqlite_engine(file, busy_timeout_ms=50), "jobs")
-    async with holder.write():
+    async with holder.write(Across("test")):
         with pytest.raises(StoreUnavailable, match="jobs"):
-            async with waiter.write():
+            async with waiter.write(Across("test")):
                 pytest.fail("two writers at once")
-    async with waiter.write():
+    async with waiter.write(Across("test")):
         pass
     await holder.close()
     await waiter.close()
@@ -173,7 +174,7 @@ async def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> No
     for path in (tmp_path, tmp_path / "missing" / "a.db", tmp_path / "text"):
         database = Database(sqlite_engine(path), "graph")
         with pytest.raises(StoreUnavailable) as unavailable:
-            async with database.read() as connection:
+            async with database.read(Across("test")) as connection:
                 await connection.execute(text("SELECT 1"))
         assert str(unavailable.value) == "the graph store can't be reached"
         await database.close()
@@ -189,7 +190,7 @@ async def test_a_server_that_is_not_there_is_unavailable(unused_tcp_port: int) -
     url = f"postgresql://nobody@127.0.0.1:{unused_tcp_port}/nothing"
     database = Database(postgres_engine(url), "ledger")
     with pytest.raises(StoreUnavailable, match="ledger"):
-        async with database.read():
+        async with database.read(Across("test")):
             pytest.fail("connected to nothing")
     await database.close()
 
@@ -199,7 +200,7 @@ async def test_a_lost_connection_is_unavailable_and_made_anew(postgres_url: str)
     database = Database(postgres_engine(postgres_url), "ledger")
 
     async def lose() -> None:
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             number = await connection.scalar(text("SELECT pg_backend_pid()"))
             with psycopg.connect(postgres_url, autocommit=True) as other:
                 other.execute("SELECT pg_terminate_backend(%s)", [number])
@@ -207,7 +208,7 @@ async def test_a_lost_connection_is_unavailable_and_made_anew(postgres_url: str)
 
     with pytest.raises(StoreUnavailable):
         await lose()
-    async with database.read() as connection:
+    async with database.read(Across("test")) as connection:
         assert await connection.scalar(text("SELECT 1")) == 1
     await database.close()
 
@@ -216,12 +217,12 @@ async def test_a_lost_connection_is_unavailable_and_made_anew(postgres_url: str)
 async def test_a_deadlock_is_a_conflict(postgres_url: str) -> None:
     database = Database(postgres_engine(postgres_url, options={"deadlock_timeout": "100ms"}), "ledger")
     await make_tables(database.engine, metadata)
-    async with database.write() as connection:
+    async with database.write(Across("test")) as connection:
         await insert_new(connection, notes, [note("a"), note("b")])
     both = asyncio.Barrier(2)
 
     async def lock(first: str, second: str) -> None:
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             for id in (first, second):
                 await connection.execute(select(notes).where(notes.c.id == id).with_for_update())
                 if id == first:
@@ -239,7 +240,7 @@ async def test_a_statement_that_takes_too_long_is_unavailable(postgres_url: str)
         postgres_engine(postgres_url, PostgresSettings(statement_timeout_seconds=0.05)), "ledger"
     )
     with pytest.raises(StoreUnavailable):
-        async with database.read() as connection:
+        async with database.read(Across("test")) as connection:
             await connection.execute(text("SELECT pg_sleep(20)"))
     await database.close()
 
@@ -248,9 +249,9 @@ async def test_a_statement_that_takes_too_long_is_unavailable(postgres_url: str)
 async def test_a_read_can_write_nothing_in_postgres(postgres_url: str) -> None:
     database = Database(postgres_engine(postgres_url), "ledger")
     with pytest.raises(DBAPIError):
-        async with database.read() as connection:
+        async with database.read(Across("test")) as connection:
             await connection.execute(text("CREATE TABLE t (a int)"))
-    async with database.write() as connection:
+    async with database.write(Across("test")) as connection:
         await connection.execute(text("CREATE TABLE t (a int)"))
     await database.close()
 

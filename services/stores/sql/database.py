@@ -8,12 +8,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from services.stores.sql.engine import WRITES
 from services.stores.sql.failures import translated
+from services.stores.sql.isolation import Whose, bind
 
 
 class Database:
     """An engine under the name of a store (`component` of StoreUnavailable). Owns the engine.
 
-    Usable from one event loop. Not tied to a scope: every query names its own.
+    Usable from one event loop. Not tied to a scope: every query names its own, and every transaction whose
+    rows it may touch.
     """
 
     def __init__(self, engine: AsyncEngine, component: str) -> None:
@@ -23,7 +25,7 @@ class Database:
         self._turn = asyncio.Lock() if engine.dialect.name == "sqlite" else nullcontext()
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[AsyncConnection]:
+    async def read(self, whose: Whose) -> AsyncIterator[AsyncConnection]:
         """A transaction in which every query sees the same snapshot; it writes nothing."""
         with translated(self.component):
             async with self.engine.connect() as connection:
@@ -32,10 +34,11 @@ class Database:
                         isolation_level="REPEATABLE READ", postgresql_readonly=True
                     )
                 async with connection.begin():
+                    await bind(connection, whose)
                     yield connection
 
     @asynccontextmanager
-    async def write(self) -> AsyncIterator[AsyncConnection]:
+    async def write(self, whose: Whose) -> AsyncIterator[AsyncConnection]:
         """A transaction that is committed at the end, or rolled back when an error leaves it.
 
         On SQLite writers run one after the other. On PostgreSQL they are READ COMMITTED: what is read
@@ -46,6 +49,7 @@ class Database:
                 async with self.engine.connect() as connection:
                     await connection.execution_options(**{WRITES: True})
                     async with connection.begin():
+                        await bind(connection, whose)
                         yield connection
 
     async def close(self) -> None:

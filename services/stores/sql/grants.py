@@ -6,12 +6,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Nobody
 from services.stores.sql.migrations import Schema
 
 
 async def grant(engine: AsyncEngine, schema: Schema, role: str) -> None:
     """Lets a role of PostgreSQL use a store's tables. Idempotent; nothing to do on SQLite."""
-    async with Database(engine, schema.component).write() as connection:
+    async with Database(engine, schema.component).write(Nobody()) as connection:
         for statement in _statements(engine, schema, role):
             await connection.execute(text(statement))
 

@@ -23,6 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from services.stores.errors import SchemaAhead, SchemaBehind, SchemaDiffers
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Nobody
 from services.stores.sql.settings import MigrateAtStart
 
 HEAD = "head"
@@ -94,14 +95,14 @@ async def upgrade(engine: AsyncEngine, schema: Schema, to: str = HEAD) -> Migrat
     Tables of the time before revisions are adopted as they are. Idempotent. Raises SchemaAhead,
     SchemaDiffers, StoreUnavailable.
     """
-    async with Database(engine, schema.component).write() as connection:
+    async with Database(engine, schema.component).write(Nobody()) as connection:
         await take_turn(connection, schema)
         return await connection.run_sync(_upgrade, schema, to)
 
 
 async def downgrade(engine: AsyncEngine, schema: Schema, to: str) -> Migrated:
     """Takes a store back to a revision, or to nothing (BASE); what only later ones can hold is lost."""
-    async with Database(engine, schema.component).write() as connection:
+    async with Database(engine, schema.component).write(Nobody()) as connection:
         await take_turn(connection, schema)
         return await connection.run_sync(_downgrade, schema, to)
 
@@ -129,7 +130,7 @@ async def upgrade_sql(engine: AsyncEngine, schema: Schema) -> str:
 
 
 async def _read_state(engine: AsyncEngine, schema: Schema) -> _State:
-    async with Database(engine, schema.component).read() as connection:
+    async with Database(engine, schema.component).read(Nobody()) as connection:
         return await connection.run_sync(_state, schema)
 
 

@@ -24,6 +24,7 @@ from services.domain.errors import ServiceError
 from services.domain.scope import TenantId
 from services.stores.sql.database import Database
 from services.stores.sql.engine import sqlite_engine
+from services.stores.sql.isolation import Across
 from services.stores.sql.migrations import upgrade
 from tests.unit.gateway.ledger_model import Model, Refused
 
@@ -57,7 +58,7 @@ class LedgerMachine(RuleBasedStateMachine):
         engine = sqlite_engine(Path(self.folder.name) / "ledger.db")
         await upgrade(engine, LEDGER_SCHEMA)
         database = Database(engine, "ledger")
-        async with database.write() as connection:
+        async with database.write(Across("test")) as connection:
             for tenant in ("acme", "globex"):
                 await open_accounts(connection, TenantId(tenant))
         return database
@@ -66,8 +67,8 @@ class LedgerMachine(RuleBasedStateMachine):
         """Does a deed in the model and in the ledger: the same answer, or the same refusal."""
 
         async def perform() -> Any:
-            async with self.ledger.books() as books:
-                return await deed(books)
+            async with self.database.write(Across("test")) as connection:
+                return await deed(self.ledger.within(connection))
 
         try:
             answer: Any = expected()
@@ -170,7 +171,7 @@ class LedgerMachine(RuleBasedStateMachine):
         }
 
     async def _balances(self) -> dict[tuple[str, str], int]:
-        async with self.database.read() as connection:
+        async with self.database.read(Across("test")) as connection:
             rows = await connection.execute(
                 select(accounts).where(accounts.c.account.in_(["available", "held", "goodwill"]))
             )

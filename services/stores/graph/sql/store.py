@@ -45,30 +45,30 @@ class SqlGraphStore:
 
     async def apply(self, scope: Scope, commit: Commit) -> None:
         rows = writes.batch(scope, commit)
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             await writes.write(connection, scope, commit, rows)
 
     async def find_entities(
         self, scope: Scope, keys: Sequence[str], known_at: Revision
     ) -> Mapping[str, Sequence[Entity]]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.find_entities(connection, scope, keys, known_at)
 
     async def entities(self, scope: Scope, ids: Sequence[EntityId]) -> Sequence[Entity]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             found = await reads.entities(connection, scope, ids)
         return [found[id] for id in dict.fromkeys(ids) if id in found]
 
     async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.aliases(connection, scope, known_at)
 
     async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.views(connection, scope, ids, at)
 
     async def records(self, scope: Scope, ids: Sequence[StatementId]) -> Records:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.records(connection, scope, ids)
 
     async def slot(self, scope: Scope, subject: EntityId, predicate: EntityId) -> Sequence[StatementId]:
@@ -78,55 +78,55 @@ class SqlGraphStore:
     async def slots(
         self, scope: Scope, pairs: Sequence[NodePair]
     ) -> Mapping[NodePair, Sequence[StatementId]]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.statements_of_pairs(connection, scope, schema.statements.c.predicate, pairs)
 
     async def between(
         self, scope: Scope, pairs: Sequence[NodePair]
     ) -> Mapping[NodePair, Sequence[StatementId]]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.statements_of_pairs(connection, scope, schema.statements.c.object, pairs)
 
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.of_episode(connection, scope, episode)
 
     async def list_statements(
         self, scope: Scope, where: StatementFilter, at: AsOf, page: Page
     ) -> Listed[StatementView]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await lists.list_statements(connection, scope, where, at, page)
 
     async def walk(
         self, scope: Scope, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int
     ) -> Sequence[Step]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await walks.walk(connection, scope, seeds, at, max_hops, per_level)
 
     async def scan(self, scope: Scope, page: Page) -> Listed[StatementId]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await lists.scan(connection, scope, page)
 
     async def counts(self, scope: Scope, known_at: Revision) -> Counts:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.counts(connection, scope, known_at)
 
     async def orphans(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[EntityId]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.orphans(connection, scope, ids, known_at)
 
     async def forget(self, scope: Scope, forgetting: Forgetting) -> None:
         check_storable({"fact": sentence} for _, sentence in forgetting.retold)
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             await writes.forget(connection, scope, forgetting)
 
     async def hulls(self, scope: Scope, ids: Sequence[StatementId]) -> Mapping[StatementId, Interval]:
         """See KeepsHulls in the port."""
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await reads.hulls(connection, scope, ids)
 
     async def erase(self, scope: Scope) -> None:
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             await writes.erase(connection, scope)
 
     async def close(self) -> None:

@@ -28,7 +28,7 @@ class SqlDecisionLog:
     async def record(self, scope: Scope, decisions: Sequence[Decision]) -> None:
         """Adds decisions; those there already are left as they are. Raises UnstorableText."""
         rows = [{"scope": scope.key, **asdict(decision)} for decision in decisions]
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             await insert_new(connection, schema.decisions, rows)
 
     async def list_decisions(self, scope: Scope, target: str | None, page: Page) -> Listed[Decision]:
@@ -38,7 +38,7 @@ class SqlDecisionLog:
                 return Listed([])
             query = query.where(_DECISIONS.target == target)
         order = [_DECISIONS.revision, _DECISIONS.at, _DECISIONS.id]
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             rows = await page_of(connection, query, order, page, descending=True)
         return Listed([_decision(row) for row in rows.items], rows.after)
 

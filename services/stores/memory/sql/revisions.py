@@ -27,15 +27,15 @@ class SqlRevisionLog:
         self._database = database
 
     async def current(self, scope: Scope) -> Revision:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await _latest(connection, scope, _REVISIONS.published.is_(True))
 
     async def pending(self, scope: Scope) -> RevisionEntry | None:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await _entry(connection, scope, _REVISIONS.published.is_(False))
 
     async def state(self, scope: Scope, commit_id: str) -> LogState:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return LogState(
                 current=await _latest(connection, scope, _REVISIONS.published.is_(True)),
                 pending=await _entry(connection, scope, _REVISIONS.published.is_(False)),
@@ -61,7 +61,7 @@ class SqlRevisionLog:
             "payload": payload,
             "summary": summary,
         }
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             if after and await _entry(connection, scope, _REVISIONS.published.is_(False), _this(after)):
                 raise WriteConflict("the revision before is not published")
             if await _latest(connection, scope) == after:
@@ -74,7 +74,7 @@ class SqlRevisionLog:
 
     async def publish(self, scope: Scope, revision: Revision) -> bool:
         this = and_(_REVISIONS.scope == scope.key, _this(revision), _REVISIONS.published.is_(False))
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             published = await connection.execute(
                 update(schema.revisions).where(this).values(published=True, payload=b"")
             )
@@ -83,17 +83,17 @@ class SqlRevisionLog:
     async def entry(self, scope: Scope, commit_id: str) -> RevisionEntry | None:
         if not is_storable(commit_id):
             return None
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await _entry(connection, scope, _REVISIONS.commit_id == commit_id)
 
     async def at(self, scope: Scope, clock: Instant) -> Revision:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return await _latest(connection, scope, _REVISIONS.published.is_(True), _REVISIONS.at <= clock)
 
     async def clocks(self, scope: Scope, revisions: Sequence[Revision]) -> Mapping[Revision, Instant]:
         found: dict[Revision, Instant] = {}
         query = select(_REVISIONS.revision, _REVISIONS.at).where(_REVISIONS.scope == scope.key)
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             for chunk in in_chunks(revisions):
                 rows = await connection.execute(query.where(_REVISIONS.revision.in_(chunk)))
                 found.update((Revision(revision), Instant(at)) for revision, at in rows)
@@ -101,7 +101,7 @@ class SqlRevisionLog:
 
     async def scan(self, scope: Scope, page: Page) -> Listed[RevisionEntry]:
         query = select(schema.revisions).where(_REVISIONS.scope == scope.key)
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             rows = await page_of(connection, query, [_REVISIONS.revision], page)
         return Listed([_entry_of(row) for row in rows.items], rows.after)
 

@@ -18,7 +18,7 @@ class SqlStagingStore:
     async def stage(self, scope: Scope, episode: EpisodeId, payload: bytes) -> None:
         """See the port. Of an episode that was deleted nothing is kept."""
         episodes = schema.episodes.c
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             if is_storable(episode):
                 query = (
                     select(episodes.deleted_at)
@@ -35,12 +35,12 @@ class SqlStagingStore:
             return None
         staged = schema.staged.c
         query = select(staged.payload).where(staged.scope == scope.key, staged.episode == episode)
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             return (await connection.execute(query)).scalar_one_or_none()
 
     async def unstage(self, scope: Scope, episode: EpisodeId) -> None:
         if not is_storable(episode):
             return
         this = and_(schema.staged.c.scope == scope.key, schema.staged.c.episode == episode)
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             await connection.execute(delete(schema.staged).where(this))

@@ -45,7 +45,7 @@ class SqlMemory:
 
     async def erase(self, scope: Scope) -> None:
         """Removes every row of a scope, in one transaction. Idempotent."""
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             for table in reversed(schema.metadata.sorted_tables):
                 await connection.execute(delete(table).where(table.c.scope == scope.key))
 

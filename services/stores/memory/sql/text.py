@@ -56,7 +56,7 @@ class SqlTextStore:
         check_storable([*episode_rows, *version_rows])
         bare = {"session_key": None, "document_key": None, "version": None}
         check_storable(values.passage_row(scope, passage, bare) for passage in passages)
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             if version:
                 await insert_new(connection, schema.versions, version_rows)
                 await _check_owner(connection, scope, version)
@@ -66,23 +66,23 @@ class SqlTextStore:
     async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
         condition = _EPISODES.scope == scope.key
         query = select(schema.episodes).where(condition)
-        return await self._by_id(query, _EPISODES.id, ids, values.episode_of)
+        return await self._by_id(scope, query, _EPISODES.id, ids, values.episode_of)
 
     async def passages(self, scope: Scope, ids: Sequence[PassageId]) -> Sequence[Passage]:
         query = select(schema.passages).where(_PASSAGES.scope == scope.key)
-        return await self._by_id(query, _PASSAGES.id, ids, values.passage_of)
+        return await self._by_id(scope, query, _PASSAGES.id, ids, values.passage_of)
 
     async def passages_of(self, scope: Scope, episode: EpisodeId) -> Sequence[Passage]:
         if not is_storable(episode):
             return []
         query = select(schema.passages).where(_PASSAGES.scope == scope.key, _PASSAGES.episode == episode)
-        return await self._all(query.order_by(_PASSAGES.position, _PASSAGES.id), values.passage_of)
+        return await self._all(scope, query.order_by(_PASSAGES.position, _PASSAGES.id), values.passage_of)
 
     async def episodes_of_job(self, scope: Scope, job: JobId) -> Sequence[Episode]:
         if not is_storable(job):
             return []
         query = select(schema.episodes).where(_EPISODES.scope == scope.key, _EPISODES.job == job)
-        return await self._all(query.order_by(_EPISODES.position, _EPISODES.id), values.episode_of)
+        return await self._all(scope, query.order_by(_EPISODES.position, _EPISODES.id), values.episode_of)
 
     async def recent(
         self, scope: Scope, session: SessionId, before: Instant, limit: int
@@ -95,7 +95,7 @@ class SqlTextStore:
             .order_by(*(column.desc() for column in columns))
             .limit(limit)
         )
-        return await self._all(query, values.episode_of)
+        return await self._all(scope, query, values.episode_of)
 
     async def known_hashes(
         self, scope: Scope, session: SessionId | None, document: DocumentId | None, hashes: Sequence[str]
@@ -117,17 +117,17 @@ class SqlTextStore:
 
     async def latest_version(self, scope: Scope, document: DocumentId) -> DocumentVersion | None:
         query = _versions(scope, _VERSIONS.document_key == digest(document))
-        return await self._first(query.order_by(_VERSIONS.version.desc()), values.version_of)
+        return await self._first(scope, query.order_by(_VERSIONS.version.desc()), values.version_of)
 
     async def version(self, scope: Scope, document: DocumentId, version: int) -> DocumentVersion | None:
         query = _versions(scope, _VERSIONS.document_key == digest(document), _VERSIONS.version == version)
-        return await self._first(query, values.version_of)
+        return await self._first(scope, query, values.version_of)
 
     async def version_of_job(self, scope: Scope, job: JobId) -> DocumentVersion | None:
         if not is_storable(job):
             return None
         query = _versions(scope, _VERSIONS.job == job)
-        return await self._first(query.order_by(_VERSIONS.version.desc()), values.version_of)
+        return await self._first(scope, query.order_by(_VERSIONS.version.desc()), values.version_of)
 
     async def document_passages(
         self, scope: Scope, document: DocumentId, before_version: int, page: Page
@@ -137,7 +137,7 @@ class SqlTextStore:
             _PASSAGES.document_key == digest(document),
             _PASSAGES.version < before_version,
         )
-        return await self._page(query, [_PASSAGES.id], page, values.passage_of)
+        return await self._page(scope, query, [_PASSAGES.id], page, values.passage_of)
 
     async def list_episodes(
         self, scope: Scope, session: SessionId | None, document: DocumentId | None, page: Page
@@ -147,19 +147,21 @@ class SqlTextStore:
             query = query.where(_EPISODES.session_key == digest(session))
         if document is not None:
             query = query.where(_EPISODES.document_key == digest(document))
-        return await self._page(query, [_EPISODES.reference_time, _EPISODES.id], page, values.episode_of)
+        return await self._page(
+            scope, query, [_EPISODES.reference_time, _EPISODES.id], page, values.episode_of
+        )
 
     async def scan_passages(self, scope: Scope, page: Page) -> Listed[Passage]:
         query = select(schema.passages).where(_PASSAGES.scope == scope.key)
-        return await self._page(query, [_PASSAGES.id], page, values.passage_of)
+        return await self._page(scope, query, [_PASSAGES.id], page, values.passage_of)
 
     async def scan_episodes(self, scope: Scope, page: Page) -> Listed[Episode]:
         query = select(schema.episodes).where(_EPISODES.scope == scope.key)
-        return await self._page(query, [_EPISODES.id], page, values.episode_of)
+        return await self._page(scope, query, [_EPISODES.id], page, values.episode_of)
 
     async def scan_versions(self, scope: Scope, page: Page) -> Listed[DocumentVersion]:
         order = [_VERSIONS.document_key, _VERSIONS.version]
-        return await self._page(_versions(scope), order, page, values.version_of)
+        return await self._page(scope, _versions(scope), order, page, values.version_of)
 
     async def delete_episode(self, scope: Scope, episode: EpisodeId, at: Instant) -> bool:
         """See the port. With it go what is staged of it, quotes of it, its text in its document's versions.
@@ -168,27 +170,32 @@ class SqlTextStore:
         """
         if not is_storable(episode):
             return False
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             return await _delete(connection, scope, episode, at)
 
     async def mark_unlearned(self, scope: Scope, episode: EpisodeId, at: Instant) -> None:
         if not is_storable(episode):
             return
         this = and_(_EPISODES.scope == scope.key, _EPISODES.id == episode)
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             await connection.execute(update(schema.episodes).where(this).values(unlearned_at=at))
 
     async def count_episodes(self, scope: Scope) -> int:
         """How many there are, deleted ones left out."""
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             query = select(func.count()).select_from(schema.episodes).where(_kept(scope))
             return (await connection.execute(query)).scalar_one()
 
     async def _by_id(
-        self, query: Select[Any], column: ColumnElement[str], ids: Sequence[I], read: Callable[[Stored], T]
+        self,
+        scope: Scope,
+        query: Select[Any],
+        column: ColumnElement[str],
+        ids: Sequence[I],
+        read: Callable[[Stored], T],
     ) -> list[T]:
         found: dict[str, T] = {}
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             for chunk in _id_chunks(ids):
                 rows = (await connection.execute(query.where(column.in_(chunk)))).mappings()
                 found.update((row["id"], read(row)) for row in rows)
@@ -198,7 +205,7 @@ class SqlTextStore:
         self, scope: Scope, where: ColumnElement[bool], column: ColumnElement[Any], asked: Sequence[str]
     ) -> set[str]:
         found: set[str] = set()
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             for chunk in _id_chunks(asked):
                 query = (
                     select(column)
@@ -208,18 +215,18 @@ class SqlTextStore:
                 found.update((await connection.execute(query)).scalars())
         return found
 
-    async def _all(self, query: Select[Any], read: Callable[[Stored], T]) -> list[T]:
-        async with self._database.read() as connection:
+    async def _all(self, scope: Scope, query: Select[Any], read: Callable[[Stored], T]) -> list[T]:
+        async with self._database.read(scope) as connection:
             return [read(row) for row in (await connection.execute(query)).mappings()]
 
-    async def _first(self, query: Select[Any], read: Callable[[Stored], T]) -> T | None:
-        found = await self._all(query.limit(1), read)
+    async def _first(self, scope: Scope, query: Select[Any], read: Callable[[Stored], T]) -> T | None:
+        found = await self._all(scope, query.limit(1), read)
         return found[0] if found else None
 
     async def _page(
-        self, query: Select[Any], order: Sequence[Any], page: Page, read: Callable[[Stored], T]
+        self, scope: Scope, query: Select[Any], order: Sequence[Any], page: Page, read: Callable[[Stored], T]
     ) -> Listed[T]:
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             rows = await page_of(connection, query, order, page)
         return Listed([read(row) for row in rows.items], rows.after)
 

@@ -48,7 +48,7 @@ class SqlVoiceStore:
             for record in dict.fromkeys(revoked)
         ]
         check_storable([*voice_rows, *claim_rows, *end_rows, *revocations])
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             texts, forgotten = ["text", "forgotten_at"], _VOICE.forgotten_at < revision
             await insert_or_update(connection, schema.voice, voice_rows, texts, where=forgotten)
             await insert_new(connection, schema.voice_claims, claim_rows)
@@ -58,7 +58,7 @@ class SqlVoiceStore:
     async def aspects(self, scope: Scope, ids: Sequence[VoiceId]) -> Sequence[VoiceAspect]:
         found: dict[str, VoiceAspect] = {}
         query = select(schema.voice).where(_VOICE.scope == scope.key)
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             for chunk in in_chunks(id for id in ids if is_storable(id)):
                 rows = await _all(connection, query.where(_VOICE.id.in_(chunk)))
                 found |= {aspect.id: aspect for aspect in await _whole(connection, scope, rows)}
@@ -75,7 +75,7 @@ class SqlVoiceStore:
         query = select(schema.voice).where(_VOICE.scope == scope.key, exists(claimed))
         if kinds:
             query = query.where(_VOICE.kind.in_([kind.value for kind in kinds]))
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             rows = await page_of(connection, query, [_VOICE.created_at, _VOICE.id], page)
             return Listed(await _whole(connection, scope, rows.items, known_at), rows.after)
 
@@ -88,19 +88,19 @@ class SqlVoiceStore:
             for table in (schema.voice_claims, schema.voice_ends)
         ]
         query = select(schema.voice).where(_VOICE.scope == scope.key, or_(*cited))
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             rows = await _all(connection, query.order_by(_VOICE.created_at, _VOICE.id))
             return await _whole(connection, scope, rows)
 
     async def scan(self, scope: Scope, page: Page) -> Listed[VoiceAspect]:
         query = select(schema.voice).where(_VOICE.scope == scope.key)
-        async with self._database.read() as connection:
+        async with self._database.read(scope) as connection:
             rows = await page_of(connection, query, [_VOICE.created_at, _VOICE.id], page)
             return Listed(await _whole(connection, scope, rows.items), rows.after)
 
     async def forget_text(self, scope: Scope, forgetting: VoiceForgetting) -> None:
         check_storable({"text": sentence} for _, sentence in forgetting.retold)
-        async with self._database.write() as connection:
+        async with self._database.write(scope) as connection:
             await _forget_aspects(connection, scope, forgetting)
             for some in in_chunks(forgetting.records):
                 voices, ids = sorted({voice for voice, _ in some}), [record for _, record in some]

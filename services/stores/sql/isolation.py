@@ -1,0 +1,82 @@
+"""Whose rows a transaction may touch, told to the database before anything else.
+
+Queries name their scope themselves; that is the first line. On PostgreSQL the policies of the tables ask the
+settings of the transaction too (docs/adr/0010-migrations.md): a query that forgot its scope finds and writes
+nothing.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.domain.ids import JobId
+from services.domain.scope import Scope, TenantId
+from services.stores.sql.rows import is_storable
+
+
+@dataclass(frozen=True, slots=True)
+class OfTenant:
+    """All rows of one tenant."""
+
+    tenant: TenantId
+
+
+@dataclass(frozen=True, slots=True)
+class OfJob:
+    """One job with its hold and payload, for those who know it by its id alone."""
+
+    job: JobId
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """Rows of every tenant in the gateway's tables. `reason` names the operator's work that needs them."""
+
+    reason: str
+
+    def __post_init__(self) -> None:
+        assert self.reason, "a reason is given"
+
+
+@dataclass(frozen=True, slots=True)
+class Nobody:
+    """Rows that are no tenant's: prices, revisions."""
+
+
+Whose = Scope | OfTenant | OfJob | Across | Nobody
+"""A scope is its rows in the graph and in memory, and those of its tenant in the gateway's tables."""
+
+SETTINGS = ("palimpsest.scope", "palimpsest.tenant", "palimpsest.job", "palimpsest.across")
+"""What policies read. Local to a transaction: nothing is left on a connection that goes back to its pool."""
+
+# One text for all, so that the driver prepares it once; what is not meant is emptied.
+_BIND = text(
+    "SELECT " + ", ".join(f"set_config('{name}', :{name.partition('.')[2]}, true)" for name in SETTINGS)
+)
+
+
+async def bind(connection: AsyncConnection, whose: Whose) -> None:
+    """Tells the transaction of a connection whose rows it may touch. SQLite has nothing to be told."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(_BIND, _values(whose))
+
+
+def _values(whose: Whose) -> dict[str, str]:
+    values = {"scope": "", "tenant": "", "job": "", "across": ""}
+    match whose:
+        case Scope():
+            return values | {"scope": whose.key, "tenant": _storable(whose.tenant)}
+        case OfTenant():
+            return values | {"tenant": _storable(whose.tenant)}
+        case OfJob():
+            return values | {"job": _storable(whose.job)}
+        case Across():
+            return values | {"across": whose.reason}
+        case Nobody():
+            return values
+
+
+def _storable(name: str) -> str:
+    """A name that can't be stored has no rows."""
+    return name if is_storable(name) else ""
