@@ -49,7 +49,7 @@ class VectorModelsContract:
         await old.upsert(scope, FACTS, [VectorRow("x", along(0, 4)), VectorRow("y", along(1, 4))])
         with pytest.raises(EmbedderDiffers) as raised:
             await early.search(scope, FACTS, [along(0, 8)], 5)
-        assert (raised.value.live, raised.value.ours) == ("old_4", "new_8")
+        assert (raised.value.live, raised.value.ours) == ("old_4_v2", "new_8_v2")
 
         await new.upsert(scope, FACTS, [VectorRow("x", along(0, 8)), VectorRow("y", along(1, 8))])
         assert await old.count(scope, FACTS) == 2, "what fills new collections leaves those in use alone"

@@ -95,7 +95,7 @@ class VectorStoreContract:
 
     async def test_an_upsert_replaces_and_repeats_alike(self, store: VectorStore, scope: Scope) -> None:
         await store.upsert(scope, FACTS, [VectorRow("x", axis(0), aspect="Event"), VectorRow("y", axis(1))])
-        full = VectorRow("x", axis(3), at(1), at(2), 7, "Task", "subject", "object", "session")
+        full = VectorRow("x", axis(3), at(1), at(2), 7, "Task", "subject", "object", "session", "digest")
         for _ in range(2):
             await store.upsert(scope, FACTS, [VectorRow("x", axis(5)), full])
         assert await store.count(scope, FACTS) == 2
@@ -310,7 +310,7 @@ class VectorStoreContract:
             with pytest.raises(ValueError, match="alphabet"):
                 await store.search(scope, FACTS, [axis(0)], 1, where(**{field: [text]}))
         if text:
-            for column in ("aspect", "subject", "object", "session"):
+            for column in ("aspect", "subject", "object", "session", "digest"):
                 with pytest.raises(ValueError, match="alphabet"):
                     await store.upsert(scope, FACTS, [row("x", **{column: text})])
 
@@ -322,7 +322,7 @@ class VectorStoreContract:
             await store.search(scope, FACTS, [axis(0)], limit)
 
 
-COLUMNS = ("id", "valid_at", "invalid_at", "created_at", "aspect", "subject", "object", "session")
+COLUMNS = ("id", "valid_at", "invalid_at", "created_at", "aspect", "subject", "object", "session", "digest")
 
 HULLS = [
     VectorRow("ever", axis(0)),

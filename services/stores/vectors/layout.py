@@ -15,7 +15,11 @@ from services.stores.vectors.port import Collection, Hit, Vector, VectorRow
 
 FILTER_COLUMNS = ("aspect", "subject", "object", "session")
 TIME_COLUMNS = ("valid_at", "invalid_at", "created_at")
-STORED = ("id", "vector", *TIME_COLUMNS, *FILTER_COLUMNS)
+TEXT_COLUMNS = (*FILTER_COLUMNS, "digest")
+STORED = ("id", "vector", *TIME_COLUMNS, *TEXT_COLUMNS)
+
+VERSION = 2
+"""Of the columns. Collections of another version are like those of another embedder: replaced, not read."""
 
 _MAX_EF = 32_768
 
@@ -49,12 +53,12 @@ class Index:
 
 
 def fingerprint(embedder: str, dimension: int) -> str:
-    """Names an embedder's vectors: another embedder or dimension has another."""
+    """Names an embedder's vectors: another embedder, dimension or version of the columns has another."""
     slug = re.sub(r"[^a-z0-9]+", "_", embedder.lower()).strip("_")[:64]
     if slug != embedder:
         # What the slug lost must not make two embedders share a collection.
         slug = f"{slug}_{hashlib.sha256(embedder.encode()).hexdigest()[:8]}"
-    return f"{slug}_{dimension}"
+    return f"{slug}_{dimension}_v{VERSION}"
 
 
 def checked_prefix(prefix: str) -> str:
@@ -101,7 +105,7 @@ def checked_rows(rows: Sequence[VectorRow], dimension: int) -> list[VectorRow]:
     for row in rows:
         filters.checked(row.id)
         checked_vector(row.vector, dimension)
-        for column in FILTER_COLUMNS:
+        for column in TEXT_COLUMNS:
             if value := getattr(row, column):
                 filters.checked(value)
     return list({row.id: row for row in rows}.values())
@@ -116,7 +120,7 @@ def checked_limit(limit: int) -> int:
 
 def stored(scope: Scope, row: VectorRow) -> dict[str, Any]:
     """A row as Milvus takes it."""
-    columns = {column: getattr(row, column) for column in (*TIME_COLUMNS, *FILTER_COLUMNS)}
+    columns = {column: getattr(row, column) for column in (*TIME_COLUMNS, *TEXT_COLUMNS)}
     vector = np.asarray(row.vector, dtype=np.float32)
     return {"id": filters.key(scope, row.id), "scope": scope.key, "vector": vector, **columns}
 
@@ -133,6 +137,7 @@ def read(entity: Mapping[str, Any]) -> VectorRow:
         subject=entity["subject"],
         object=entity["object"],
         session=entity["session"],
+        digest=entity["digest"],
     )
 
 

@@ -34,7 +34,8 @@ class VectorRow:
     """An id with its vector and filter columns. `valid_at`/`invalid_at` are the hull of all spans.
 
     `subject`, `object`, `session`, `aspect` and `labels` hold ids or names of our own alphabet, "" if none.
-    A session or label chosen by a tenant is stored as its derived id.
+    A session or label chosen by a tenant is stored as its derived id. `digest` is of the text that the
+    vector is of (services/stores/vectors/rows.py), "" if unknown.
     """
 
     id: str
@@ -46,6 +47,7 @@ class VectorRow:
     subject: str = ""
     object: str = ""
     session: str = ""
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

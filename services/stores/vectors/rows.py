@@ -3,6 +3,7 @@
 Whoever writes, verifies or embeds anew makes the same row of the same record.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
@@ -30,6 +31,11 @@ def hulls(spans: Iterable[Span]) -> Mapping[StatementId, Hull]:
     return found
 
 
+def digest(text: str) -> str:
+    """16 hex digits by which a vector is known to be of this text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
 def statement_text(statement: Statement) -> str:
     """What a statement is embedded by; "" once it is forgotten, and then it has no row."""
     return statement.fact
@@ -45,6 +51,7 @@ def statement_row(statement: Statement, hull: Hull, vector: Vector) -> VectorRow
         aspect=statement.aspect or "",
         subject=statement.subject,
         object=statement.object if isinstance(statement.object, str) else "",
+        digest=digest(statement_text(statement)),
     )
 
 
@@ -60,7 +67,14 @@ def passage_row(scope: Scope, passage: Passage, episode: Episode, vector: Vector
     """`episode` is the passage's own."""
     said_at = episode.reference_time if passage.said_at is None else passage.said_at
     session = "" if episode.session is None else session_key(scope, episode.session)
-    return VectorRow(passage.id, vector, valid_at=said_at, created_at=said_at, session=session)
+    return VectorRow(
+        passage.id,
+        vector,
+        valid_at=said_at,
+        created_at=said_at,
+        session=session,
+        digest=digest(passage_text(passage)),
+    )
 
 
 def entity_text(entity: Entity) -> str:
@@ -69,7 +83,7 @@ def entity_text(entity: Entity) -> str:
 
 
 def entity_row(entity: Entity, vector: Vector) -> VectorRow:
-    return VectorRow(entity.id, vector)
+    return VectorRow(entity.id, vector, digest=digest(entity_text(entity)))
 
 
 def voice_text(aspect: VoiceAspect) -> str:
@@ -78,4 +92,4 @@ def voice_text(aspect: VoiceAspect) -> str:
 
 
 def voice_row(aspect: VoiceAspect, vector: Vector) -> VectorRow:
-    return VectorRow(aspect.id, vector, aspect=aspect.kind)
+    return VectorRow(aspect.id, vector, aspect=aspect.kind, digest=digest(voice_text(aspect)))

@@ -187,6 +187,6 @@ def _schema(dimension: int) -> Any:
     schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
     for column in layout.TIME_COLUMNS:
         schema.add_field(column, DataType.INT64)
-    for column in layout.FILTER_COLUMNS:
+    for column in layout.TEXT_COLUMNS:
         schema.add_field(column, DataType.VARCHAR, max_length=64)
     return schema
