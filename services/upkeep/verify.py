@@ -35,11 +35,15 @@ class Verifier:
     """Verifies graphs of one set of stores, in pages: bounded memory, no locks, no long transactions."""
 
     def __init__(
-        self, stores: Stores, vocabulary: Vocabulary, mends: Mends, patience: Patience | None = None
+        self,
+        stores: Stores,
+        vocabulary: Vocabulary,
+        mends: Mends | None = None,
+        patience: Patience | None = None,
     ) -> None:
+        """Without `mends` it can only look."""
         self._stores = stores
         self._mends = mends
-        self._repairs = Repairs(stores, mends)
         self._checks = all_checks(Looking(stores, vocabulary))
         self._patience = patience or Patience()
 
@@ -48,27 +52,31 @@ class Verifier:
 
         Raises StoreUnavailable, and with `repair` Conflict and EngineError as publishing does.
         """
-        found = await self._unpublished(scope, repair)
+        mends = self._mends if repair else None
+        assert mends is not None or not repair, "repairs were asked for, and nothing that makes them given"
+        found = await self._unpublished(scope, mends)
         looked_at = 0
         for check in self._checks:
             async for units in check.pages(scope):
                 looked_at += len(units)
-                found += await self._page(check, scope, units, repair)
+                found += await self._page(check, scope, units, mends)
         return Report(scope, _once(found), looked_at)
 
-    async def _unpublished(self, scope: Scope, repair: bool) -> list[Difference]:
+    async def _unpublished(self, scope: Scope, mends: Mends | None) -> list[Difference]:
         state = await self._state(scope)
         if not self._is_stale(state):
             return []
         assert state.pending is not None, "only a revision that was begun is stale"
         revision = str(state.pending.revision)
         difference = Difference(Kind.REVISION_NOT_PUBLISHED, scope, revision, unit=revision)
-        if repair:
-            await self._mends.settle(scope)
+        if mends is not None:
+            await mends.settle(scope)
             difference = replace(difference, done=Done.REPAIRED)
         return [difference]
 
-    async def _page(self, check: Check, scope: Scope, units: Sequence[str], repair: bool) -> list[Difference]:
+    async def _page(
+        self, check: Check, scope: Scope, units: Sequence[str], mends: Mends | None
+    ) -> list[Difference]:
         """Differences of one page, confirmed; mended in rounds, each looking again at what it mended."""
         told: dict[object, Difference] = {}
         found = await check.look(self._seen(scope, await self._state(scope)), units)
@@ -79,9 +87,9 @@ class Verifier:
             told |= {one.same: replace(one, done=Done.UNDECIDED) for one in undecided}
             told |= {one.same: one for one in confirmed}
             mendable = [one for one in confirmed if one.kind is not Kind.REVISION_NOT_IN_LOG]
-            if not repair or not mendable:
+            if mends is None or not mendable:
                 break
-            await self._repairs.mend(self._seen(scope, await self._state(scope)), mendable)
+            await Repairs(self._stores, mends).mend(self._seen(scope, await self._state(scope)), mendable)
             affected = sorted({one.unit for one in mendable})
             found = await check.look(self._seen(scope, await self._state(scope)), affected)
             still = {one.same for one in found}
