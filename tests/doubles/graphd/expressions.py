@@ -154,12 +154,11 @@ class Reader:
             if self.skip(whole):
                 return Call(whole.lower())
         if token.kind is Kind.WORD and self._tokens[self._next + 1].text == "(":
-            return self._call()
-        return self._attributes()
-
-    def _attributes(self) -> Expression:
+            return self._attributes(self._call())
         references = [reference for reference in ("$-", "$$") if self.skip(reference)]
-        expression: Expression = Name(references[0] if references else self.name())
+        return self._attributes(Name(references[0] if references else self.name()))
+
+    def _attributes(self, expression: Expression) -> Expression:
         while self.skip("."):
             expression = Of(expression, self.name())
         return expression

@@ -29,6 +29,11 @@ class _VertexRow(NoRow):
     def __init__(self, vertex: VertexValue) -> None:
         self._vertex = vertex
 
+    def attribute(self, base: str, name: str) -> Value:
+        if base not in self._vertex.tags:
+            return super().attribute(base, name)
+        return self._vertex.tags[base].get(name, Bad.UNKNOWN_PROP)
+
     def whole(self, what: str) -> Value:
         return self._vertex if what == "vertex" else super().whole(what)
 

@@ -16,7 +16,7 @@ from services.stores.graph.nebula.failures import NebulaFailure, Trouble
 from services.stores.graph.nebula.layout import Edge, Tag
 from services.stores.graph.nebula.sessions import COMPONENT, Sessions
 from services.stores.graph.nebula.settings import NebulaSettings, host_and_port
-from services.stores.graph.nebula.statements import EdgeKey, Row, Value
+from services.stores.graph.nebula.statements import EdgeKey, Row
 from services.stores.graph.nebula.vids import Kind, root, vid
 
 _PAUSE_SECONDS = 0.5
@@ -164,7 +164,7 @@ async def _probe(sessions: Sessions) -> None:
             raise StoreUnavailable(COMPONENT)
     for edge in layout.EDGES:
         await sessions.send(statements.insert_edges(edge, [(key, _nothing(edge))], anew=True))
-    found = await sessions.send(statements.edges([place], layout.EDGES))
+    found = await sessions.send(statements.edge_keys([place], layout.EDGES))
     if len(found.rows) != len(layout.EDGES):
         raise StoreUnavailable(COMPONENT)
     for edge in layout.EDGES:
@@ -173,8 +173,7 @@ async def _probe(sessions: Sessions) -> None:
 
 
 def _nothing(one: Tag | Edge) -> Row:
-    empty: dict[str, Value] = {"string": "", "int64": 0, "double": 0.0, "bool": False}
-    return {column.name: empty[column.type] for column in one.columns}
+    return {column.name: "" if column.type == "string" else 0 for column in one.columns}
 
 
 async def _until(deadline: float, work: Callable[[], Awaitable[object]]) -> None:

@@ -5,19 +5,27 @@ which repeats until both halves are written; and an erasure empties texts first,
 has read, then vertices, and the edge to the shelf last, by which the next attempt finds what may be left.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from services.domain.ids import EntityId, StatementId
+from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
-from services.stores.graph.nebula import joins, layout, statements
+from services.stores.graph.nebula import bodies, joins, layout, statements
+from services.stores.graph.nebula.bodies import Told
 from services.stores.graph.nebula.joins import Member
-from services.stores.graph.nebula.layout import Edge
-from services.stores.graph.nebula.reads import VIDS_A_SENTENCE, edges, fetch
+from services.stores.graph.nebula.reads import (
+    VIDS_A_SENTENCE,
+    StoredEntity,
+    StoredStatement,
+    edges,
+    stored_entities,
+    stored_statements,
+)
 from services.stores.graph.nebula.sessions import Sessions
-from services.stores.graph.nebula.statements import EdgeKey, Window
-from services.stores.graph.nebula.values import EMPTY_TEXTS, FoundEdge, KeyedRow
-from services.stores.graph.nebula.vids import Kind, Vid, kind_of, root, shelf_number, vids
-from services.stores.graph.nebula.writes import deletions, drop_aliases, inserts
+from services.stores.graph.nebula.statements import EdgeKey, Sentence, Window
+from services.stores.graph.nebula.vids import Kind, Vid, kind_of, root, shelf_number, vid, vids
+from services.stores.graph.nebula.writes import deletions, drop_aliases, insert_told, keys
 from services.stores.graph.port import Forgetting
 from services.stores.sql.rows import in_chunks
 
@@ -26,47 +34,65 @@ _TEXTED = (*layout.RECORDS, layout.VERDICT)
 
 async def forget(sessions: Sessions, scope: Scope, forgetting: Forgetting) -> None:
     """Empties the text of statements with their records, of records alone, and of entities with aliases."""
-    facts = vids(scope, Kind.STATEMENT, forgetting.statements)
-    nodes = vids(scope, Kind.ENTITY, forgetting.entities)
-    for tag, asked in ((layout.STATEMENT, facts), (layout.ENTITY, nodes)):
-        there = await fetch(sessions, tag, asked)
-        await sessions.update_all(
-            statements.forget(tag, one, EMPTY_TEXTS[tag.name], forgetting.revision) for one in there
-        )
-    await drop_aliases(sessions, nodes)
-    retold = {
-        one: sentence for id, sentence in forgetting.retold for one in vids(scope, Kind.STATEMENT, [id])
-    }
-    await sessions.update_all(statements.retell(one, sentence) for one, sentence in retold.items())
-    await _empty(sessions, await edges(sessions, facts, layout.RECORDS))
-    await _empty_reasons(sessions, [*facts, *retold])
+    retold = dict(forgetting.retold)
+    facts = await stored_statements(sessions, scope, [*forgetting.statements, *retold])
+    await sessions.update_all(_forgotten_statements(scope, forgetting, facts))
+    nodes = await stored_entities(sessions, scope, forgetting.entities)
+    await sessions.update_all(_forgotten_entities(scope, forgetting, nodes))
+    await drop_aliases(sessions, vids(scope, Kind.ENTITY, forgetting.entities))
+    await sessions.update_all(_retold(scope, facts, retold))
+
+    gone = vids(scope, Kind.STATEMENT, forgetting.statements)
+    await _empty(sessions, scope, await edges(sessions, gone, layout.RECORDS))
+    sides = vids(scope, Kind.STATEMENT, [*forgetting.statements, *retold])
+    for reversely in (False, True):
+        await _empty(sessions, scope, await edges(sessions, sides, [layout.VERDICT], reversely=reversely))
     await _empty_named(sessions, scope, forgetting)
+
+
+def _forgotten_statements(
+    scope: Scope, forgetting: Forgetting, facts: Mapping[StatementId, StoredStatement]
+) -> Iterable[Sentence]:
+    for id in dict.fromkeys(forgetting.statements):
+        if id in facts:
+            body = bodies.body_of(bodies.emptied(facts[id].statement))
+            place = vid(scope, Kind.STATEMENT, id)
+            yield statements.forget(layout.STATEMENT, place, body, forgetting.revision)
+
+
+def _forgotten_entities(
+    scope: Scope, forgetting: Forgetting, nodes: Mapping[EntityId, StoredEntity]
+) -> Iterable[Sentence]:
+    for id, row in nodes.items():
+        body = bodies.body_of(bodies.emptied(row.entity))
+        yield statements.forget(layout.ENTITY, vid(scope, Kind.ENTITY, id), body, forgetting.revision)
+
+
+def _retold(
+    scope: Scope, facts: Mapping[StatementId, StoredStatement], retold: Mapping[StatementId, str]
+) -> Iterable[Sentence]:
+    for id, sentence in retold.items():
+        if id in facts:
+            body = bodies.body_of(replace(facts[id].statement, fact=sentence))
+            yield statements.retell(vid(scope, Kind.STATEMENT, id), body)
 
 
 async def _empty_named(sessions: Sessions, scope: Scope, forgetting: Forgetting) -> None:
     named = {one.record for one in forgetting.records}
     about = vids(scope, Kind.STATEMENT, [one.statement for one in forgetting.records])
     found = await edges(sessions, about, _TEXTED)
-    await _empty(sessions, [edge for edge in found if edge.row["id"] in named])
-
-
-async def _empty_reasons(sessions: Sessions, facts: Sequence[Vid]) -> None:
-    """Of the verdicts on these statements, on whichever side."""
-    for reversely in (False, True):
-        await _empty(sessions, await edges(sessions, facts, [layout.VERDICT], reversely=reversely))
-
-
-async def _empty(sessions: Sessions, found: Iterable[FoundEdge]) -> None:
-    """Writes records anew without their texts."""
-    types = {edge.name: edge for edge in _TEXTED}
-    rows: dict[Edge, list[KeyedRow]] = defaultdict(list)
-    for edge in found:
-        texts = EMPTY_TEXTS.get(edge.type, {})
-        if any(edge.row[name] for name in texts):
-            rows[types[edge.type]].append((edge.key, edge.row | texts))
-    await sessions.send_all(
-        sentence for type, some in rows.items() for sentence in inserts(type, some, anew=True)
+    await _empty(
+        sessions,
+        scope,
+        [one for one in found if isinstance(one, Claim | End | Denial | Verdict) and one.id in named],
     )
+
+
+async def _empty(sessions: Sessions, scope: Scope, found: Iterable[Told]) -> None:
+    """Writes records anew without their texts."""
+    records = [one for one in found if isinstance(one, Claim | End | Denial | Verdict)]
+    changed = [silent for one in records if (silent := bodies.silent(one)) != one]
+    await sessions.send_all(insert_told(scope, changed, anew=True))
 
 
 async def erase(sessions: Sessions, scope: Scope) -> None:
@@ -77,30 +103,23 @@ async def erase(sessions: Sessions, scope: Scope) -> None:
         window = Window(VIDS_A_SENTENCE)
         async for members in joins.windows(sessions, [[shelf]], [layout.ON_SHELF], window):
             for some in in_chunks(members, VIDS_A_SENTENCE):
-                await _erase_members(sessions, shelf, some)
+                await _erase_members(sessions, scope, shelf, some)
         hung = EdgeKey(root(scope), shelf, shelf_number(shelf))
         await sessions.send(statements.delete_edges(layout.HAS_SHELF, [hung]))
 
 
-async def _erase_members(sessions: Sessions, shelf: Vid, members: Sequence[Member]) -> None:
+async def _erase_members(sessions: Sessions, scope: Scope, shelf: Vid, members: Sequence[Member]) -> None:
     gone = [member.position.member for member in members]
     if kind_of(shelf) is Kind.STATEMENTS:
-        found = await edges(sessions, gone, layout.FROM_STATEMENT)
-        found += await edges(sessions, gone, [layout.VERDICT], reversely=True)
-        await _empty(sessions, found)
-        await _delete(sessions, found)
+        await _empty(sessions, scope, await edges(sessions, gone, _TEXTED))
+        await _empty(sessions, scope, await edges(sessions, gone, [layout.VERDICT], reversely=True))
+        for types, reversely in ((layout.FROM_STATEMENT, False), ([layout.VERDICT], True)):
+            found = await keys(sessions, gone, types, reversely=reversely)
+            await sessions.send_all(
+                sentence for edge, some in found.items() for sentence in deletions(edge, some)
+            )
     else:
         await drop_aliases(sessions, gone)
     await sessions.send(statements.delete_vertices(gone))
-    keys = [EdgeKey(one.position.member, shelf, one.position.created_at) for one in members]
-    await sessions.send_all(deletions(layout.ON_SHELF, keys))
-
-
-async def _delete(sessions: Sessions, found: Iterable[FoundEdge]) -> None:
-    types = {edge.name: edge for edge in layout.EDGES}
-    keys: dict[str, list[EdgeKey]] = defaultdict(list)
-    for edge in found:
-        keys[edge.type].append(edge.key)
-    await sessions.send_all(
-        sentence for name, some in keys.items() for sentence in deletions(types[name], some)
-    )
+    shelved = [EdgeKey(one.position.member, shelf, one.position.created_at) for one in members]
+    await sessions.send_all(deletions(layout.ON_SHELF, shelved))

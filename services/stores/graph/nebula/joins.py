@@ -84,8 +84,8 @@ def _order(position: Position) -> tuple[int, str]:
 
 async def shelves(sessions: Sessions, scope: Scope, *kinds: Kind) -> list[Vid]:
     """The shelves of these kinds, in the order of their numbers."""
-    answer = await sessions.send(statements.edges([root(scope)], [layout.HAS_SHELF]))
-    found = [Vid(target) for _, _, target, _, _ in answer.rows]
+    answer = await sessions.send(statements.edge_keys([root(scope)], [layout.HAS_SHELF]))
+    found = [Vid(target) for _, _, target, _ in answer.rows]
     return sorted((one for one in found if kind_of(one) in kinds), key=lambda one: (shelf_number(one), one))
 
 

@@ -82,8 +82,8 @@ async def _candidates(
             for some in _portions([member.statement for member in members], page):
                 yield some
         return
-    found = await reads.statements_of(sessions, scope, few)
-    positions = sorted((one.created_at, one.id) for one in found.values())
+    found = await reads.stored_statements(sessions, scope, few)
+    positions = sorted((row.statement.created_at, id) for id, row in found.items())
     begin = (after.created_at, id_of(after.member)) if after else (-1, "")
     for some in _portions(
         [StatementId(id) for created_at, id in positions if (created_at, id) > begin], page

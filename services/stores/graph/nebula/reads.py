@@ -5,88 +5,124 @@ A batch of statements is read with one FETCH and one GO for each few hundred, an
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from services.domain.graph import Entity, Literal, Span, Statement
-from services.domain.ids import EntityId, EpisodeId, Revision, SpanId, StatementId
+from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, SpanId, StatementId
 from services.domain.instants import Instant, Interval
-from services.domain.records import Claim, Record
+from services.domain.records import Claim, Denial, End, Record, Verdict
 from services.domain.scope import Scope
-from services.stores.graph.nebula import joins, layout, statements, values
-from services.stores.graph.nebula.layout import OPEN, UNKNOWN_START, Edge, Tag
+from services.stores.graph.nebula import bodies, joins, layout, statements
+from services.stores.graph.nebula.bodies import Closed, Judged, Revoked, Told, held
+from services.stores.graph.nebula.layout import OPEN, UNKNOWN_START, Edge
 from services.stores.graph.nebula.sessions import Sessions
-from services.stores.graph.nebula.values import FoundEdge
-from services.stores.graph.nebula.vids import Kind, Vid, id_of, is_id, key, pair, vids
+from services.stores.graph.nebula.vids import Kind, Vid, is_id, key, pair, vids
 from services.stores.graph.port import Alias, AsOf, NodePair, Records, StatementView
 from services.stores.sql.rows import in_chunks
 
-R = TypeVar("R", bound=Record)
-Rows = dict[Vid, dict[str, Any]]
+R = TypeVar("R", Claim, End, Denial, Verdict)
 
 VIDS_A_SENTENCE = 250
 VIEWED = (layout.CLAIM, layout.REVOCATION, layout.SPAN, layout.CLOSING)
 
 
-async def fetch(sessions: Sessions, tag: Tag, asked: Iterable[Vid]) -> Rows:
-    """Vertices that are there."""
+@dataclass(frozen=True, slots=True)
+class StoredEntity:
+    """As it lies there. `forgotten_at` is NEVER where it was not."""
+
+    entity: Entity
+    forgotten_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStatement:
+    """As it lies there, with its hull."""
+
+    statement: Statement
+    forgotten_at: int
+    hull: tuple[int, int]
+
+
+async def stored_entities(
+    sessions: Sessions, scope: Scope, ids: Iterable[EntityId]
+) -> dict[EntityId, StoredEntity]:
+    asked = vids(scope, Kind.ENTITY, ids)
     answers = await sessions.send_all(
-        statements.fetch(tag, chunk) for chunk in in_chunks(asked, VIDS_A_SENTENCE)
+        statements.fetch(layout.ENTITY, chunk) for chunk in in_chunks(asked, VIDS_A_SENTENCE)
     )
-    return {Vid(one): row for answer in answers for one, row in answer.rows}
+    rows = [StoredEntity(bodies.entity(row[0]), row[1]) for answer in answers for row in answer.rows]
+    return {row.entity.id: row for row in rows}
+
+
+async def stored_statements(
+    sessions: Sessions, scope: Scope, ids: Iterable[StatementId]
+) -> dict[StatementId, StoredStatement]:
+    asked = vids(scope, Kind.STATEMENT, ids)
+    answers = await sessions.send_all(
+        statements.fetch(layout.STATEMENT, chunk) for chunk in in_chunks(asked, VIDS_A_SENTENCE)
+    )
+    rows = [
+        StoredStatement(bodies.statement(body), forgotten_at, (start, end))
+        for answer in answers
+        for body, forgotten_at, start, end in answer.rows
+    ]
+    return {row.statement.id: row for row in rows}
+
+
+async def entities(sessions: Sessions, scope: Scope, ids: Iterable[EntityId]) -> dict[EntityId, Entity]:
+    found = await stored_entities(sessions, scope, ids)
+    return {id: row.entity for id, row in found.items()}
 
 
 async def edges(
     sessions: Sessions, asked: Iterable[Vid], types: Sequence[Edge], *, reversely: bool = False
-) -> list[FoundEdge]:
-    """All edges of these types from (or to) these vids, each once."""
+) -> list[Told]:
+    """What all edges of these types from (or to) these vids say."""
     answers = await sessions.send_all(
         statements.edges(chunk, types, reversely=reversely) for chunk in in_chunks(asked, VIDS_A_SENTENCE)
     )
-    found = {
-        (type, source, target, place): FoundEdge(type, Vid(source), Vid(target), place, row)
-        for answer in answers
-        for type, source, target, place, row in answer.rows
-    }
-    return list(found.values())
+    return [bodies.told(body) for answer in answers for (body,) in answer.rows]
 
 
 @dataclass(slots=True)
-class Told:
-    """Edges of statements, sorted out. Revocations and closings are known by the place of what they end."""
+class Slot:
+    """What is told of some statements, sorted out, each thing once."""
 
-    records: dict[str, list[FoundEdge]] = field(default_factory=lambda: defaultdict(list))
-    spans: list[FoundEdge] = field(default_factory=list)
-    _revoked: dict[tuple[Vid, int], Revision] = field(default_factory=dict)
-    _closed: dict[tuple[Vid, int], Revision] = field(default_factory=dict)
+    records: dict[RecordId, Record] = field(default_factory=dict)
+    spans: dict[SpanId, Span] = field(default_factory=dict)
+    _revoked: dict[RecordId, Revision] = field(default_factory=dict)
+    _closed: dict[SpanId, Revision] = field(default_factory=dict)
 
-    def add(self, found: Iterable[FoundEdge]) -> None:
-        for edge in found:
-            if edge.type == layout.REVOCATION.name:
-                self._revoked[edge.source, edge.place] = Revision(edge.row["revoked_at"])
-            elif edge.type == layout.CLOSING.name:
-                self._closed[edge.source, edge.place] = Revision(edge.row["known_to"])
-            elif edge.type == layout.SPAN.name:
-                self.spans.append(edge)
-            else:
-                self.records[edge.type].append(edge)
+    def add(self, found: Iterable[Told]) -> None:
+        for one in found:
+            match one:
+                case Revoked():
+                    self._revoked[one.record] = one.revoked_at
+                case Closed():
+                    self._closed[one.span] = one.known_to
+                case Span():
+                    self.spans.setdefault(one.id, one)
+                case Claim() | End() | Denial() | Verdict():
+                    self.records.setdefault(one.id, one)
 
-    def of(self, type: Edge, read: Callable[[FoundEdge, Revision | None], R]) -> list[R]:
-        """Records of a type, oldest first, each once."""
-        found: dict[str, R] = {}
-        for edge in self.records[type.name]:
-            one = read(edge, self._revoked.get((edge.source, edge.place)))
-            found.setdefault(one.id, one)
-        return sorted(found.values(), key=lambda record: (record.recorded_at, record.id))
+    def of(self, type: type[R]) -> list[R]:
+        """Records of a type, oldest first."""
+        found = [
+            replace(one, revoked_at=self._revoked.get(one.id))
+            for one in self.records.values()
+            if isinstance(one, type)
+        ]
+        return sorted(found, key=lambda record: (record.recorded_at, record.id))
 
-    def believed(self) -> list[Span]:
-        """All spans, past beliefs too, in the order of belief."""
-        found: dict[SpanId, Span] = {}
-        for edge in self.spans:
-            span = values.span_of(edge, self._closed.get((edge.source, edge.place)))
-            found.setdefault(span.id, span)
-        return sorted(found.values(), key=lambda span: (span.known_from, values.held(span)[0], span.id))
+    def all_spans(self) -> list[Span]:
+        """Past beliefs too, in the order of belief."""
+        found = [
+            span if span.known_to is not None else replace(span, known_to=self._closed.get(span.id))
+            for span in self.spans.values()
+        ]
+        return sorted(found, key=lambda span: (span.known_from, held(span)[0], span.id))
 
 
 def counts_in(record: Record, known_at: Revision) -> bool:
@@ -111,39 +147,26 @@ def window(at: AsOf) -> tuple[int, int]:
 
 def as_asked(span: Span, at: AsOf) -> bool:
     before, after = window(at)
-    start, end = values.held(span)
+    start, end = held(span)
     return is_believed(span, at.known_at) and start < before and end > after
-
-
-async def entities(sessions: Sessions, scope: Scope, ids: Iterable[EntityId]) -> dict[EntityId, Entity]:
-    rows = await fetch(sessions, layout.ENTITY, vids(scope, Kind.ENTITY, ids))
-    found = [values.entity_of(one, row) for one, row in rows.items()]
-    return {entity.id: entity for entity in found}
-
-
-async def statements_of(
-    sessions: Sessions, scope: Scope, ids: Iterable[StatementId]
-) -> dict[StatementId, Statement]:
-    rows = await fetch(sessions, layout.STATEMENT, vids(scope, Kind.STATEMENT, ids))
-    found = [values.statement_of(one, row) for one, row in rows.items()]
-    return {statement.id: statement for statement in found}
 
 
 async def find_entities(
     sessions: Sessions, scope: Scope, keys: Sequence[str], known_at: Revision
 ) -> dict[str, list[Entity]]:
-    asked = {key(scope, text): text for text in keys}
+    asked = list(dict.fromkeys(key(scope, text) for text in keys))
+    wanted = set(keys)
     found = [
-        edge
-        for edge in await edges(sessions, asked, [layout.ALIAS])
-        if edge.row["recorded_at"] <= known_at and edge.row["key"] == asked[edge.source]
+        one
+        for one in await edges(sessions, asked, [layout.ALIAS])
+        if isinstance(one, Alias) and one.recorded_at <= known_at and one.key in wanted
     ]
-    nodes = await entities(sessions, scope, [EntityId(id_of(edge.target)) for edge in found])
+    nodes = await entities(sessions, scope, [alias.entity for alias in found])
     by_key: dict[str, dict[EntityId, Entity]] = defaultdict(dict)
-    for edge in found:
-        node = nodes.get(EntityId(id_of(edge.target)))
+    for alias in found:
+        node = nodes.get(alias.entity)
         if node is not None and node.created_at <= known_at:
-            by_key[asked[edge.source]][node.id] = node
+            by_key[alias.key][node.id] = node
     return {
         text: sorted(some.values(), key=lambda node: (node.created_at, node.id))
         for text, some in by_key.items()
@@ -156,7 +179,7 @@ async def aliases(sessions: Sessions, scope: Scope, known_at: Revision) -> list[
     members = await joins.all_members(sessions, shelves, [layout.ON_SHELF], known_at)
     nodes = [member.position.member for member in members]
     found = await edges(sessions, nodes, [layout.ALIAS], reversely=True)
-    known = [values.alias_of(edge) for edge in found if edge.row["recorded_at"] <= known_at]
+    known = [one for one in found if isinstance(one, Alias) and one.recorded_at <= known_at]
     return sorted(known, key=lambda alias: (alias.key, alias.type, alias.entity))
 
 
@@ -164,21 +187,22 @@ async def views(
     sessions: Sessions, scope: Scope, ids: Iterable[StatementId], at: AsOf
 ) -> list[StatementView]:
     """In the order asked, each once. Statements created after `at.known_at` are left out."""
-    asked = vids(scope, Kind.STATEMENT, ids)
+    asked = list(dict.fromkeys(ids))
     known, found = await asyncio.gather(
-        fetch(sessions, layout.STATEMENT, asked), edges(sessions, asked, VIEWED)
+        stored_statements(sessions, scope, asked),
+        edges(sessions, vids(scope, Kind.STATEMENT, asked), VIEWED),
     )
-    shown = [values.statement_of(one, known[one]) for one in asked if one in known]
+    shown = [known[id].statement for id in asked if id in known]
     shown = [statement for statement in shown if statement.created_at <= at.known_at]
     nodes = await entities(sessions, scope, _nodes(shown))
-    told = Told()
-    told.add(found)
+    slot = Slot()
+    slot.add(found)
     spans: dict[StatementId, list[Span]] = defaultdict(list)
-    for span in told.believed():
+    for span in slot.all_spans():
         if as_asked(span, at):
             spans[span.statement].append(span)
     claims: dict[StatementId, list[Claim]] = defaultdict(list)
-    for claim in told.of(layout.CLAIM, values.claim_of):
+    for claim in slot.of(Claim):
         if counts_in(claim, at.known_at):
             claims[claim.statement].append(claim)
     # An erasure that is under way may have taken a statement's nodes already.
@@ -209,7 +233,7 @@ def _view(
         subject=nodes[statement.subject],
         predicate=nodes[statement.predicate],
         object=None if isinstance(target, Literal) else nodes[target],
-        spans=tuple(sorted(spans, key=lambda span: (*values.held(span), span.id))),
+        spans=tuple(sorted(spans, key=lambda span: (*held(span), span.id))),
         episodes=tuple(dict.fromkeys(episode for _, episode in cited)),
     )
 
@@ -217,43 +241,49 @@ def _view(
 async def records(sessions: Sessions, scope: Scope, ids: Iterable[StatementId]) -> Records:
     asked = vids(scope, Kind.STATEMENT, ids)
     known, told_by, told_of = await asyncio.gather(
-        fetch(sessions, layout.STATEMENT, asked),
+        stored_statements(sessions, scope, ids),
         edges(sessions, asked, layout.OF_STATEMENT),
         edges(sessions, asked, [layout.VERDICT], reversely=True),
     )
-    others = {edge.source for edge in told_of}.difference(asked)
-    told = Told()
-    told.add(told_by)
-    told.add(told_of)
-    told.add(await edges(sessions, sorted(others), [layout.REVOCATION]))
-    found = [values.statement_of(one, row) for one, row in known.items()]
+    slot = Slot()
+    slot.add(told_by)
+    slot.add(told_of)
+    lefts = {one.left for one in told_of if isinstance(one, Verdict)}
+    others = vids(scope, Kind.STATEMENT, sorted(lefts.difference(known)))
+    slot.add(await edges(sessions, others, [layout.REVOCATION]))
+    found = [row.statement for row in known.values()]
     return Records(
         statements=sorted(found, key=lambda statement: (statement.created_at, statement.id)),
-        claims=told.of(layout.CLAIM, values.claim_of),
-        ends=told.of(layout.ENDING, values.end_of),
-        denials=told.of(layout.DENIAL, values.denial_of),
-        verdicts=told.of(layout.VERDICT, values.verdict_of),
-        spans=told.believed(),
+        claims=slot.of(Claim),
+        ends=slot.of(End),
+        denials=slot.of(Denial),
+        verdicts=slot.of(Verdict),
+        spans=slot.all_spans(),
     )
 
 
 async def of_episode(sessions: Sessions, scope: Scope, episode: EpisodeId) -> Records:
     asked = vids(scope, Kind.EPISODE, [episode])
     said = await edges(sessions, asked, [*layout.RECORDS, layout.JUDGED], reversely=True)
-    about = sorted({edge.source for edge in said})
-    judged = {edge.row["id"] for edge in said if edge.type == layout.JUDGED.name}
-    more = await edges(sessions, about, [layout.VERDICT, layout.REVOCATION])
-    told = Told()
-    told.add(edge for edge in said if edge.type != layout.JUDGED.name)
-    told.add(edge for edge in more if edge.type == layout.REVOCATION.name or edge.row["id"] in judged)
+    judged = {one.verdict for one in said if isinstance(one, Judged)}
+    about = {_about(one) for one in said if isinstance(one, Claim | End | Denial | Judged)}
+    at = vids(scope, Kind.STATEMENT, sorted(about))
+    more = await edges(sessions, at, [layout.VERDICT, layout.REVOCATION])
+    slot = Slot()
+    slot.add(said)
+    slot.add(one for one in more if not isinstance(one, Verdict) or one.id in judged)
     return Records(
         statements=(),
-        claims=told.of(layout.CLAIM, values.claim_of),
-        ends=told.of(layout.ENDING, values.end_of),
-        denials=told.of(layout.DENIAL, values.denial_of),
-        verdicts=told.of(layout.VERDICT, values.verdict_of),
+        claims=slot.of(Claim),
+        ends=slot.of(End),
+        denials=slot.of(Denial),
+        verdicts=slot.of(Verdict),
         spans=(),
     )
+
+
+def _about(one: Claim | End | Denial | Judged) -> StatementId:
+    return one.left if isinstance(one, Judged) else one.statement
 
 
 async def statements_of_pairs(
@@ -273,12 +303,12 @@ async def ended_by(
 ) -> set[StatementId]:
     """Statements with a span, believed then, that a record of this episode ended."""
     said = await edges(sessions, vids(scope, Kind.EPISODE, [episode]), layout.RECORDS, reversely=True)
-    causes = vids(scope, Kind.RECORD, sorted({edge.row["id"] for edge in said}))
-    told = Told()
-    told.add(await edges(sessions, causes, [layout.SPAN], reversely=True))
-    about = sorted({edge.source for edge in told.spans})
-    told.add(await edges(sessions, about, [layout.CLOSING]))
-    return {span.statement for span in told.believed() if is_believed(span, known_at)}
+    causes = {one.id for one in said if isinstance(one, Claim | End | Denial)}
+    slot = Slot()
+    slot.add(await edges(sessions, vids(scope, Kind.RECORD, sorted(causes)), [layout.SPAN], reversely=True))
+    about = vids(scope, Kind.STATEMENT, sorted({span.statement for span in slot.spans.values()}))
+    slot.add(await edges(sessions, about, [layout.CLOSING]))
+    return {span.statement for span in slot.all_spans() if is_believed(span, known_at)}
 
 
 async def claimed_by(
@@ -287,17 +317,19 @@ async def claimed_by(
     """Statements with a claim of one of these episodes that was recorded by then, revoked or not."""
     asked = vids(scope, Kind.EPISODE, episodes)
     found = await edges(sessions, asked, [layout.CLAIM], reversely=True)
-    return {edge.statement for edge in found if edge.row["recorded_at"] <= known_at}
+    return {one.statement for one in found if isinstance(one, Claim) and one.recorded_at <= known_at}
 
 
-async def hulls(sessions: Sessions, scope: Scope, ids: Sequence[StatementId]) -> dict[StatementId, Interval]:
+async def hulls(
+    sessions: Sessions, scope: Scope, ids: Collection[StatementId]
+) -> dict[StatementId, Interval]:
     """The kept hulls that are not empty."""
-    rows = await fetch(sessions, layout.STATEMENT, vids(scope, Kind.STATEMENT, ids))
-    found: dict[StatementId, Interval] = {}
-    for one, row in rows.items():
-        start, end = row["hull_from"], row["hull_to"]
-        if start <= end:
-            found[StatementId(id_of(one))] = Interval(
-                None if start == UNKNOWN_START else Instant(start), None if end == OPEN else Instant(end)
-            )
-    return found
+    rows = await stored_statements(sessions, scope, ids)
+    return {
+        id: Interval(
+            None if row.hull[0] == UNKNOWN_START else Instant(row.hull[0]),
+            None if row.hull[1] == OPEN else Instant(row.hull[1]),
+        )
+        for id, row in rows.items()
+        if row.hull[0] <= row.hull[1]
+    }

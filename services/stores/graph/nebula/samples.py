@@ -6,7 +6,7 @@ from itertools import cycle
 from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.graph.nebula import layout, statements
 from services.stores.graph.nebula.layout import Column
-from services.stores.graph.nebula.statements import EdgeKey, Position, Row, Sentence, Value, Window
+from services.stores.graph.nebula.statements import EdgeKey, Position, Row, Sentence, Window
 from services.stores.graph.nebula.vids import Kind, Vid, key, pair, place_of, root, shelf, vid
 
 HOSTILE = (
@@ -35,11 +35,14 @@ def _reads() -> Iterator[Sentence]:
     facts, nodes = _vids(Kind.STATEMENT), _vids(Kind.ENTITY)
     for tag, vids in ((layout.STATEMENT, facts), (layout.ENTITY, nodes)):
         yield statements.fetch(tag, vids)
-    yield statements.edges([root(_SCOPE)], [layout.HAS_SHELF])
+    yield statements.edge_keys([root(_SCOPE)], [layout.HAS_SHELF])
     yield statements.edges([key(_SCOPE, text) for text in HOSTILE], [layout.ALIAS])
     yield statements.edges(nodes, [layout.ALIAS], reversely=True)
     yield statements.edges(facts, layout.OF_STATEMENT)
-    yield statements.edges(facts, layout.FROM_STATEMENT)
+    yield statements.edge_keys(facts, layout.FROM_STATEMENT)
+    yield statements.edge_keys(facts, [layout.VERDICT], reversely=True)
+    yield statements.edge_keys(nodes, [layout.ALIAS], reversely=True)
+    yield statements.edges(facts, [*layout.RECORDS, layout.REVOCATION, layout.SPAN, layout.CLOSING])
     yield statements.edges(facts, [layout.SPAN])
     yield statements.edges(facts, [layout.CLOSING])
     yield statements.edges(facts, [layout.REVOCATION])
@@ -49,7 +52,6 @@ def _reads() -> Iterator[Sentence]:
     yield statements.edges(facts, [layout.VERDICT], reversely=True)
     yield statements.edges(_vids(Kind.EPISODE), [*layout.RECORDS, layout.JUDGED], reversely=True)
     yield statements.edges(_vids(Kind.RECORD), [layout.SPAN], reversely=True)
-    yield statements.beliefs(facts)
     shelves = [shelf(_SCOPE, Kind.STATEMENTS, number) for number in (0, 1)]
     pairs = [pair(_SCOPE, kind, *nodes) for kind in (Kind.SLOT, Kind.BETWEEN)]
     ways: tuple[tuple[Sequence[Vid], Sequence[layout.Edge]], ...] = (
@@ -85,13 +87,9 @@ def _writes() -> Iterator[Sentence]:
         yield statements.insert_edges(edge, rows, anew=True)
     yield statements.widen_from(facts[0], layout.UNKNOWN_START)
     yield statements.widen_to(facts[0], layout.OPEN)
-    for one, names in (
-        (layout.ENTITY, ("name", "key", "aliases")),
-        (layout.STATEMENT, ("fact", "literal_text")),
-    ):
-        vertex = nodes[0] if one is layout.ENTITY else facts[0]
-        yield statements.restore(one, vertex, {name: next(texts) for name in names}, 7)
-        yield statements.forget(one, vertex, dict.fromkeys(names, ""), 7)
+    for tag, vertex in ((layout.ENTITY, nodes[0]), (layout.STATEMENT, facts[0])):
+        yield statements.restore(tag, vertex, next(texts), 7)
+        yield statements.forget(tag, vertex, next(texts), 7)
     for text in HOSTILE:
         yield statements.retell(facts[0], text)
     yield statements.delete_vertices([*facts, root(_SCOPE)])
@@ -122,5 +120,6 @@ def _vids(kind: Kind) -> list[Vid]:
 
 
 def _row(columns: Sequence[Column], texts: Iterator[str]) -> Row:
-    samples: dict[str, Value] = {"int64": layout.UNKNOWN_START, "double": 0.5, "bool": True}
-    return {column.name: samples.get(column.type, "") or next(texts) for column in columns}
+    return {
+        column.name: next(texts) if column.type == "string" else layout.UNKNOWN_START for column in columns
+    }

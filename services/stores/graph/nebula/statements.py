@@ -61,36 +61,31 @@ class Window:
     hull: tuple[int, int] | None = None
 
 
-BELIEFS = (
-    (layout.CLAIM, "recorded_at"),
-    (layout.ENDING, "recorded_at"),
-    (layout.DENIAL, "recorded_at"),
-    (layout.REVOCATION, "revoked_at"),
-    (layout.SPAN, "known_from"),
-    (layout.SPAN, "known_to"),
-    (layout.CLOSING, "known_to"),
-)
-"""What a revision needs to be judged by."""
-
-
 # Reads.
 
 
 def fetch(tag: Tag, vids: Sequence[Vid]) -> Sentence:
-    """Vertices by vid, in no order; those that are not there are left out. Columns: vid, row."""
-    return Sentence(
-        f"FETCH PROP ON {tag.name} {literals(vids)} YIELD id(vertex) AS vid, properties(vertex) AS row"
-    )
+    """Vertices by vid, in no order; those that are not there are left out. Columns: those of the tag."""
+    columns = ", ".join(f"{tag.name}.{column.name} AS {column.name}" for column in tag.columns)
+    return Sentence(f"FETCH PROP ON {tag.name} {literals(vids)} YIELD {columns}")
 
 
 def edges(vids: Sequence[Vid], types: Sequence[Edge], *, reversely: bool = False) -> Sentence:
-    """All out-edges (in-edges if `reversely`) of these types. Columns: type, source, target, place, row."""
-    direction = " REVERSELY" if reversely else ""
+    """What all out-edges (in-edges if `reversely`) of these types say. Column: body."""
+    assert all(edge.columns for edge in types), "an edge that only joins says nothing"
+    return Sentence(f"{_go(vids, types, reversely)} YIELD properties(edge).body AS body")
+
+
+def edge_keys(vids: Sequence[Vid], types: Sequence[Edge], *, reversely: bool = False) -> Sentence:
+    """All out-edges (in-edges if `reversely`) of these types. Columns: type, source, target, place."""
     return Sentence(
-        f"GO FROM {literals(vids)} OVER {_names(types)}{direction} "
-        "YIELD type(edge) AS type, src(edge) AS source, dst(edge) AS target, rank(edge) AS place, "
-        "properties(edge) AS row"
+        f"{_go(vids, types, reversely)} YIELD type(edge) AS type, src(edge) AS source, "
+        "dst(edge) AS target, rank(edge) AS place"
     )
+
+
+def _go(vids: Sequence[Vid], types: Sequence[Edge], reversely: bool) -> str:
+    return f"GO FROM {literals(vids)} OVER {_names(types)}{' REVERSELY' if reversely else ''}"
 
 
 def members(anchors: Sequence[Vid], types: Sequence[Edge], window: Window) -> Sentence:
@@ -100,7 +95,7 @@ def members(anchors: Sequence[Vid], types: Sequence[Edge], window: Window) -> Se
     """
     order = " DESC" if window.newest_first else ""
     return Sentence(
-        f"GO FROM {literals(anchors)} OVER {_names(types)} REVERSELY{_where(window)} "
+        f"{_go(anchors, types, True)}{_where(window)} "
         "YIELD DISTINCT rank(edge) AS created_at, src(edge) AS member, dst(edge) AS anchor "
         f"| ORDER BY $-.created_at{order}, $-.member{order}, $-.anchor{order} | LIMIT {int(window.size)}"
     )
@@ -109,21 +104,8 @@ def members(anchors: Sequence[Vid], types: Sequence[Edge], window: Window) -> Se
 def count_members(anchors: Sequence[Vid], types: Sequence[Edge], until: int) -> Sentence:
     """How many edges of these types join to these anchors, made by revisions up to one. Column: members."""
     return Sentence(
-        f"GO FROM {literals(anchors)} OVER {_names(types)} REVERSELY WHERE rank(edge) <= {int(until)} "
+        f"{_go(anchors, types, True)} WHERE rank(edge) <= {int(until)} "
         "YIELD src(edge) AS member | YIELD count(*) AS members"
-    )
-
-
-def beliefs(vids: Sequence[Vid]) -> Sentence:
-    """Revisions alone of all records, spans and what takes them back, of these statements: no texts.
-
-    Columns: type, source, place, then those of BELIEFS; of other types than their row's they are empty.
-    """
-    types = dict.fromkeys(edge.name for edge, _ in BELIEFS)
-    columns = ", ".join(f"{edge.name}.{column} AS {edge.name}_{column}" for edge, column in BELIEFS)
-    return Sentence(
-        f"GO FROM {literals(vids)} OVER {', '.join(types)} "
-        f"YIELD type(edge) AS type, src(edge) AS source, rank(edge) AS place, {columns}"
     )
 
 
@@ -174,20 +156,20 @@ def widen_to(vid: Vid, end: int) -> Sentence:
     return _update(layout.STATEMENT, vid, {"hull_to": end}, "hull_to < $hull_to")
 
 
-def restore(tag: Tag, vid: Vid, texts: Row, revision: int) -> Sentence:
+def restore(tag: Tag, vid: Vid, body: str, revision: int) -> Sentence:
     """Gives a vertex its texts again if an earlier revision forgot them."""
     condition = "forgotten_at >= 0 AND forgotten_at < $revision"
-    return _update(tag, vid, {**texts, "forgotten_at": layout.NEVER}, condition, revision=revision)
+    return _update(tag, vid, {"body": body, "forgotten_at": layout.NEVER}, condition, revision=revision)
 
 
-def forget(tag: Tag, vid: Vid, texts: Row, revision: int) -> Sentence:
-    """Empties the texts of a vertex."""
-    return _update(tag, vid, {**texts, "forgotten_at": revision})
+def forget(tag: Tag, vid: Vid, body: str, revision: int) -> Sentence:
+    """Takes a vertex's texts away."""
+    return _update(tag, vid, {"body": body, "forgotten_at": revision})
 
 
-def retell(vid: Vid, fact: str) -> Sentence:
+def retell(vid: Vid, body: str) -> Sentence:
     """Says a statement anew, unless it is forgotten."""
-    return _update(layout.STATEMENT, vid, {"fact": fact}, "forgotten_at < 0")
+    return _update(layout.STATEMENT, vid, {"body": body}, "forgotten_at < 0")
 
 
 def delete_vertices(vids: Sequence[Vid]) -> Sentence:

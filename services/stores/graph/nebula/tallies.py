@@ -1,22 +1,23 @@
-"""Tallies: what counts at a revision, read without texts. Counts of a graph, and orphans."""
+"""Tallies: what of statements counts at a revision. Counts of a graph, and orphans."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from services.domain.ids import EntityId, Revision
+from services.domain.ids import EntityId, Revision, StatementId
+from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
 from services.stores.graph.nebula import joins, layout, statements
-from services.stores.graph.nebula.layout import OPEN
-from services.stores.graph.nebula.reads import VIDS_A_SENTENCE, entities
+from services.stores.graph.nebula.joins import Member
+from services.stores.graph.nebula.reads import Slot, counts_in, edges, entities, is_believed
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import Window
-from services.stores.graph.nebula.vids import Kind, Vid, id_of, vids
+from services.stores.graph.nebula.vids import Kind, id_of, vids
 from services.stores.graph.port import Counts
 from services.stores.sql.rows import in_chunks
 
+TALLIED = (*layout.RECORDS, layout.REVOCATION, layout.SPAN, layout.CLOSING)
 NAMING = (layout.HAS_SUBJECT, layout.HAS_PREDICATE, layout.HAS_OBJECT)
-_SAYS = {edge.name for edge in layout.RECORDS}
 
 
 @dataclass(slots=True)
@@ -28,36 +29,26 @@ class Tally:
     believed: bool = False
 
 
-async def tallies(sessions: Sessions, asked: Iterable[Vid], known_at: Revision) -> dict[Vid, Tally]:
+async def tallies(
+    sessions: Sessions, members: Iterable[Member], known_at: Revision
+) -> dict[StatementId, Tally]:
     """Of the statements of which anything counts."""
-    answers = await sessions.send_all(
-        statements.beliefs(chunk) for chunk in in_chunks(asked, VIDS_A_SENTENCE)
-    )
-    since: list[tuple[str, Vid, int, int]] = []
-    until: dict[tuple[bool, Vid, int], int] = {}
-    for answer in answers:
-        for type, source, place, *revisions in answer.rows:
-            told = [revision for revision in revisions if revision is not None]
-            if type in (layout.REVOCATION.name, layout.CLOSING.name):
-                is_span = type == layout.CLOSING.name
-                until.setdefault((is_span, source, place), told[0])
-            else:
-                since.append((type, source, place, told[0]))
-                if type == layout.SPAN.name and told[1] != OPEN:
-                    until[True, source, place] = told[1]
-    found: dict[Vid, Tally] = defaultdict(Tally)
-    for type, source, place, recorded_at in since:
-        is_span = type == layout.SPAN.name
-        if recorded_at <= known_at < until.get((is_span, source, place), OPEN):
-            tally = found[Vid(source)]
-            tally.claims += type == layout.CLAIM.name
-            tally.records += type in _SAYS
-            tally.believed |= is_span
+    slot = Slot()
+    slot.add(await edges(sessions, [member.position.member for member in members], TALLIED))
+    found: dict[StatementId, Tally] = defaultdict(Tally)
+    said: list[Claim | End | Denial] = [*slot.of(Claim), *slot.of(End), *slot.of(Denial)]
+    for record in said:
+        if counts_in(record, known_at):
+            found[record.statement].records += 1
+            found[record.statement].claims += isinstance(record, Claim)
+    for span in slot.all_spans():
+        if is_believed(span, known_at):
+            found[span.statement].believed = True
     return dict(found)
 
 
 async def counts(sessions: Sessions, scope: Scope, known_at: Revision) -> Counts:
-    """Reads the revisions of all records and spans of the graph: as much as it has statements."""
+    """Reads all records and spans of the graph: costs by its statements."""
     shelves = await joins.shelves(sessions, scope, Kind.THINGS)
     things = await sessions.send_all(
         statements.count_members(chunk, [layout.ON_SHELF], known_at)
@@ -67,7 +58,7 @@ async def counts(sessions: Sessions, scope: Scope, known_at: Revision) -> Counts
     shelved = joins.grouped(await joins.shelves(sessions, scope, Kind.STATEMENTS), until=known_at)
     window = Window(joins.LARGEST_WINDOW, until=known_at)
     async for members in joins.windows(sessions, shelved, [layout.ON_SHELF], window):
-        found = await tallies(sessions, [one.position.member for one in members], known_at)
+        found = await tallies(sessions, members, known_at)
         facts += sum(tally.believed for tally in found.values())
         claims += sum(tally.claims for tally in found.values())
     return Counts(sum(row[0] for answer in things for row in answer.rows), facts, claims)
@@ -84,9 +75,9 @@ async def orphans(
         asked, window_now = list(rest), window
         window = None
         async for members in joins.windows(sessions, [asked], NAMING, window_now):
-            found = await tallies(sessions, [one.position.member for one in members], known_at)
+            found = await tallies(sessions, members, known_at)
             for member in members:
-                if member.position.member in found and found[member.position.member].records:
+                if member.statement in found and found[member.statement].records:
                     for anchor in member.anchors:
                         rest.pop(anchor, None)
             if len(rest) < len(asked):

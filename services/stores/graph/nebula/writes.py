@@ -5,284 +5,294 @@ there stays: vertices and records are inserted if they don't exist. There is no 
 sentences: readers ask for published revisions, and nothing of this one is published yet.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from services.domain.graph import EntityType, Span
-from services.domain.ids import Revision
+from services.domain.graph import Entity, EntityType, Literal, Span, Statement
+from services.domain.ids import EntityId, Revision, SpanId, StatementId
 from services.domain.records import Record, Verdict
 from services.domain.scope import Scope
-from services.stores.errors import UnstorableText
-from services.stores.graph.nebula import layout, statements, values
-from services.stores.graph.nebula.layout import OPEN, SHELF_REVISIONS, UNKNOWN_START, Edge, Tag
-from services.stores.graph.nebula.reads import Rows, edges, fetch
+from services.stores.graph.nebula import bodies, layout, statements
+from services.stores.graph.nebula.bodies import Closed, Judged, Node, Revoked, Told
+from services.stores.graph.nebula.layout import NEVER, OPEN, SHELF_REVISIONS, UNKNOWN_START, Edge, Tag
+from services.stores.graph.nebula.reads import (
+    StoredEntity,
+    StoredStatement,
+    edges,
+    stored_entities,
+    stored_statements,
+)
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import EdgeKey, Row, Sentence
-from services.stores.graph.nebula.values import EMPTY_TEXTS, KeyedRow
-from services.stores.graph.nebula.vids import Kind, Vid, is_id, key, pair, place_of, root, shelf, vid
-from services.stores.graph.port import Commit, Revocation
-from services.stores.sql.rows import is_storable
+from services.stores.graph.nebula.vids import Kind, Vid, pair, root, shelf, vid, vids
+from services.stores.graph.port import Alias, Commit
 
-ROWS_A_SENTENCE = 100
+ROWS_A_SENTENCE = 200
 BYTES_A_SENTENCE = 500_000
-"""Of parameters and keys; a server refuses a sentence of more than 4 MB."""
-KEYS_A_SENTENCE = 200
-_KEY_BYTES = 160
+"""Of bodies and keys; a server refuses a sentence of more than 4 MB."""
+_KEY_BYTES = 180
+
 T = TypeVar("T")
+K = TypeVar("K", Vid, EdgeKey)
+KeyedRow = tuple[EdgeKey, Row]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """All rows of a commit, checked: vertices by vid, records by edge type."""
+    """All of a commit, checked, as it is stored."""
 
     scope: Scope
     revision: Revision
-    entities: Mapping[Vid, Row]
-    statements: Mapping[Vid, Row]
-    hulls: Mapping[Vid, tuple[int, int]]
+    entities: Mapping[EntityId, Entity]
+    statements: Mapping[StatementId, Statement]
+    aliases: Sequence[Alias]
+    spans: Sequence[Span]
+    others: Sequence[Told]
+    """Records, revocations and closings."""
+    hulls: Mapping[StatementId, tuple[int, int]]
     """Of opened spans, by statement."""
-    records: Mapping[str, Sequence[KeyedRow]]
-
-    @property
-    def named(self) -> list[Vid]:
-        """Entities that its aliases name."""
-        return [one.target for one, _ in self.records[layout.ALIAS.name]]
 
 
 def batch(scope: Scope, commit: Commit) -> Batch:
     """Raises UnstorableText if a text can't be stored; ValueError for an id that is not of our alphabet."""
-    hulls = _hulls(scope, commit.opened)
-    none = (OPEN, UNKNOWN_START)
-    facts = {vid(scope, Kind.STATEMENT, one.id): one for one in commit.statements}
+    said: list[Record] = [*commit.claims, *commit.ends, *commit.denials, *commit.verdicts]
+    judged = [Judged(one.id, one.left, one.episode) for one in commit.verdicts if one.episode is not None]
     rows = Batch(
         scope=scope,
         revision=commit.revision,
-        entities={
-            vid(scope, Kind.ENTITY, one.id): values.entity_row(one) for one in reversed(commit.entities)
-        },
-        statements={one: values.statement_row(fact, hulls.get(one, none)) for one, fact in facts.items()},
-        hulls=hulls,
-        records=_records(scope, commit),
+        # Of several under one id the first counts.
+        entities={one.id: one for one in reversed(commit.entities)},
+        statements={one.id: one for one in reversed(commit.statements)},
+        aliases=[replace(one, recorded_at=commit.revision) for one in commit.aliases],
+        spans=commit.opened,
+        others=[
+            *(replace(record, revoked_at=None) for record in said),
+            *judged,
+            *_revoked(commit, said),
+            *(Closed(one.span, one.statement, commit.revision) for one in commit.closed),
+        ],
+        hulls=_hulls(commit.opened),
     )
-    _check(rows, commit)
+    nodes: list[Node] = [*rows.entities.values(), *rows.statements.values()]
+    for node in nodes:
+        bodies.check(node)
+        _named(scope, node)
+    told: list[Told] = [*rows.aliases, *rows.spans, *rows.others]
+    for one in told:
+        bodies.check(one)
+        bodies.key_of(scope, one)
     return rows
 
 
-def _records(scope: Scope, commit: Commit) -> dict[str, list[KeyedRow]]:
-    judged = [one for one in commit.verdicts if one.episode is not None]
-    return {
-        layout.ALIAS.name: [
-            (
-                EdgeKey(key(scope, one.key), vid(scope, Kind.ENTITY, one.entity), place_of(one.type.value)),
-                values.alias_row(one, commit.revision),
-            )
-            for one in commit.aliases
-        ],
-        layout.CLAIM.name: [values.claim_row(scope, one) for one in commit.claims],
-        layout.ENDING.name: [values.end_row(scope, one) for one in commit.ends],
-        layout.DENIAL.name: [values.denial_row(scope, one) for one in commit.denials],
-        layout.VERDICT.name: [values.verdict_row(scope, one) for one in commit.verdicts],
-        layout.JUDGED.name: [
-            (
-                EdgeKey(
-                    vid(scope, Kind.STATEMENT, one.left),
-                    vid(scope, Kind.EPISODE, one.episode or ""),
-                    place_of(one.id),
-                ),
-                {"id": one.id},
-            )
-            for one in judged
-        ],
-        layout.REVOCATION.name: _revocations(scope, commit),
-        layout.SPAN.name: [values.span_row(scope, one) for one in commit.opened],
-        layout.CLOSING.name: [
-            _to_itself(scope, one.statement, one.span, {"span": one.span, "known_to": commit.revision})
-            for one in commit.closed
-        ],
-    }
+def _named(scope: Scope, node: Node) -> list[Vid]:
+    """The vids of a node and of those that it names."""
+    if isinstance(node, Entity):
+        return [vid(scope, Kind.ENTITY, node.id)]
+    named = [node.subject, node.predicate]
+    if not isinstance(node.object, Literal):
+        named.append(node.object)
+    return [vid(scope, Kind.STATEMENT, node.id), *(vid(scope, Kind.ENTITY, one) for one in named)]
 
 
-def _check(rows: Batch, commit: Commit) -> None:
-    keyed = [row for some in rows.records.values() for row in some]
-    vertices = [*rows.entities.items(), *rows.statements.items()]
-    told = [*values.texts(keyed), *values.texts(vertices)]
-    # As JSON they would be stored escaped; they are refused like every other text.
-    told += [("aliases", alias) for entity in commit.entities for alias in entity.aliases]
-    for name, text in told:
-        if not is_storable(text):
-            raise UnstorableText(f"{name} holds NUL or a lone surrogate")
-    for _, row in vertices:
-        for name in ("subject", "predicate", "object"):
-            if row.get(name) and not is_id(str(row[name])):
-                raise ValueError(f"{name} is not an id")
+def _revoked(commit: Commit, said: Iterable[Record]) -> list[Revoked]:
+    """Those of the commit, and of records that come revoked already (an import), which go first."""
+    found = [
+        Revoked(
+            record.id, record.left if isinstance(record, Verdict) else record.statement, record.revoked_at
+        )
+        for record in said
+        if record.revoked_at is not None
+    ]
+    return [*found, *(Revoked(one.record, one.statement, commit.revision) for one in commit.revocations)]
 
 
-def _revocations(scope: Scope, commit: Commit) -> list[KeyedRow]:
-    """Those of the commit, and of records that come revoked already (an import)."""
-    said: list[Record] = [*commit.claims, *commit.ends, *commit.denials, *commit.verdicts]
-    found: dict[str, KeyedRow] = {}
-
-    def add(revocation: Revocation, revision: Revision) -> None:
-        row: Row = {"record": revocation.record, "revoked_at": revision}
-        found.setdefault(revocation.record, _to_itself(scope, revocation.statement, revocation.record, row))
-
-    for record in said:
-        if record.revoked_at is not None:
-            statement = record.left if isinstance(record, Verdict) else record.statement
-            add(Revocation(record.id, statement), record.revoked_at)
-    for revocation in commit.revocations:
-        add(revocation, commit.revision)
-    return list(found.values())
-
-
-def _to_itself(scope: Scope, statement: str, about: str, row: Row) -> KeyedRow:
-    one = vid(scope, Kind.STATEMENT, statement)
-    return EdgeKey(one, one, place_of(about)), row
-
-
-def _hulls(scope: Scope, opened: Sequence[Span]) -> dict[Vid, tuple[int, int]]:
-    hulls: dict[Vid, tuple[int, int]] = {}
+def _hulls(opened: Sequence[Span]) -> dict[StatementId, tuple[int, int]]:
+    hulls: dict[StatementId, tuple[int, int]] = {}
     for span in opened:
-        one = vid(scope, Kind.STATEMENT, span.statement)
-        first, last = hulls.get(one, (OPEN, UNKNOWN_START))
-        start, end = values.held(span)
-        hulls[one] = min(first, start), max(last, end)
+        first, last = hulls.get(span.statement, (OPEN, UNKNOWN_START))
+        start, end = bodies.held(span)
+        hulls[span.statement] = min(first, start), max(last, end)
     return hulls
 
 
 async def write(sessions: Sessions, rows: Batch) -> None:
     """Everything of a commit. Raises StoreUnavailable; then some of it may be written."""
-    known = await fetch(sessions, layout.ENTITY, rows.entities)
-    facts = await fetch(sessions, layout.STATEMENT, [*rows.statements, *rows.hulls])
+    scope = rows.scope
+    known = await stored_entities(sessions, scope, rows.entities)
+    facts = await stored_statements(sessions, scope, [*rows.statements, *rows.hulls])
     # What is there was created when it says; everything that tells its age goes by that.
-    entities = {one: known.get(one, dict(row)) for one, row in rows.entities.items()}
-    stored = {one: facts.get(one, dict(row)) for one, row in rows.statements.items()}
+    nodes = [known[id].entity if id in known else one for id, one in rows.entities.items()]
+    stored = [facts[id].statement if id in facts else one for id, one in rows.statements.items()]
 
-    await _shelve(sessions, rows.scope, entities, stored)
-    await sessions.send_all(
-        [
-            *_inserts(layout.ENTITY, {one: row for one, row in rows.entities.items() if one not in known}),
-            *_inserts(
-                layout.STATEMENT, {one: row for one, row in rows.statements.items() if one not in facts}
-            ),
-        ]
-    )
+    await _shelve(sessions, scope, [*nodes, *stored])
+    await sessions.send_all(_vertices(rows, known, facts))
     await sessions.update_all([*_restored(rows, known, facts), *_widened(rows, facts)])
-    await sessions.send_all([*_joined(rows.scope, stored), *await _told(sessions, rows, facts)])
+    told = [*rows.others, *rows.aliases, *await _new_spans(sessions, rows, facts)]
+    await sessions.send_all([*_joined(scope, stored), *insert_told(scope, told)])
     await _drop_forgotten_aliases(sessions, rows)
 
 
-async def _shelve(sessions: Sessions, scope: Scope, entities: Rows, facts: Rows) -> None:
+async def _shelve(sessions: Sessions, scope: Scope, nodes: Iterable[Node]) -> None:
     shelved: list[KeyedRow] = []
     numbers: dict[Vid, int] = {}
-    for found in (entities, facts):
-        for one, row in found.items():
-            number = row["created_at"] // SHELF_REVISIONS
-            place = shelf(scope, _kind(row), number)
-            numbers[place] = number
-            shelved.append((EdgeKey(one, place, row["created_at"]), {}))
+    for node in nodes:
+        number = node.created_at // SHELF_REVISIONS
+        place = shelf(scope, _shelf_kind(node), number)
+        numbers[place] = number
+        shelved.append((EdgeKey(_named(scope, node)[0], place, node.created_at), {}))
     hung: list[KeyedRow] = [(EdgeKey(root(scope), place, number), {}) for place, number in numbers.items()]
-    await sessions.send_all(inserts(layout.HAS_SHELF, hung))
-    await sessions.send_all(inserts(layout.ON_SHELF, shelved))
+    await sessions.send_all(_inserts(layout.HAS_SHELF, hung))
+    await sessions.send_all(_inserts(layout.ON_SHELF, shelved))
 
 
-def _kind(row: Row) -> Kind:
-    if "subject" in row:
+def _shelf_kind(node: Node) -> Kind:
+    if isinstance(node, Statement):
         return Kind.STATEMENTS
-    return Kind.PREDICATES if row["type"] == EntityType.PREDICATE.value else Kind.THINGS
+    return Kind.PREDICATES if node.type is EntityType.PREDICATE else Kind.THINGS
 
 
-def _joined(scope: Scope, facts: Rows) -> Iterable[Sentence]:
+def _vertices(
+    rows: Batch, known: Mapping[EntityId, StoredEntity], facts: Mapping[StatementId, StoredStatement]
+) -> Iterable[Sentence]:
+    """Those that are not there."""
+    scope, none = rows.scope, (OPEN, UNKNOWN_START)
+    entities: list[tuple[Vid, Row]] = [
+        (vid(scope, Kind.ENTITY, id), {"body": bodies.body_of(one), "forgotten_at": NEVER})
+        for id, one in rows.entities.items()
+        if id not in known
+    ]
+    told: list[tuple[Vid, Row]] = []
+    for id, one in rows.statements.items():
+        if id not in facts:
+            start, end = rows.hulls.get(id, none)
+            row: Row = {
+                "body": bodies.body_of(one),
+                "forgotten_at": NEVER,
+                "hull_from": start,
+                "hull_to": end,
+            }
+            told.append((vid(scope, Kind.STATEMENT, id), row))
+    for tag, some in ((layout.ENTITY, entities), (layout.STATEMENT, told)):
+        for portion in _portions(some):
+            yield statements.insert_vertices(tag, portion)
+
+
+def _joined(scope: Scope, facts: Iterable[Statement]) -> Iterable[Sentence]:
     """The edges of statements to their nodes and pairs."""
-    found: dict[Edge, list[KeyedRow]] = {edge: [] for edge in layout.JOINS}
-    for one, row in facts.items():
-        age, subject, predicate, target = (
-            row[name] for name in ("created_at", "subject", "predicate", "object")
-        )
-
-        def join(edge: Edge, place: Vid, one: Vid = one, age: int = age) -> None:
-            found[edge].append((EdgeKey(one, place, age), {}))
-
-        join(layout.HAS_SUBJECT, vid(scope, Kind.ENTITY, subject))
-        join(layout.HAS_PREDICATE, vid(scope, Kind.ENTITY, predicate))
-        join(layout.HAS_PAIR, pair(scope, Kind.SLOT, subject, predicate))
-        if target:
-            join(layout.HAS_OBJECT, vid(scope, Kind.ENTITY, target))
-            join(layout.HAS_PAIR, pair(scope, Kind.BETWEEN, subject, target))
+    found: dict[Edge, list[KeyedRow]] = defaultdict(list)
+    for one in facts:
+        fact = vid(scope, Kind.STATEMENT, one.id)
+        places = [
+            (layout.HAS_SUBJECT, vid(scope, Kind.ENTITY, one.subject)),
+            (layout.HAS_PREDICATE, vid(scope, Kind.ENTITY, one.predicate)),
+            (layout.HAS_PAIR, pair(scope, Kind.SLOT, one.subject, one.predicate)),
+        ]
+        if not isinstance(one.object, Literal):
+            places.append((layout.HAS_OBJECT, vid(scope, Kind.ENTITY, one.object)))
+            places.append((layout.HAS_PAIR, pair(scope, Kind.BETWEEN, one.subject, one.object)))
+        for edge, place in places:
+            found[edge].append((EdgeKey(fact, place, one.created_at), {}))
     for edge, keyed in found.items():
-        yield from inserts(edge, keyed)
+        yield from _inserts(edge, keyed)
 
 
-async def _told(sessions: Sessions, rows: Batch, facts: Rows) -> list[Sentence]:
-    """Records and spans; of spans those that no statement has yet under the same id, whatever ended them."""
-    spanned = await edges(sessions, [one for one in rows.hulls if one in facts], [layout.SPAN])
-    there = {(edge.source, edge.row["id"]) for edge in spanned}
-    sentences: list[Sentence] = []
-    for edge in layout.EDGES:
-        keyed = rows.records.get(edge.name, ())
-        if edge is layout.SPAN:
-            keyed = [(one, row) for one, row in keyed if (one.source, row["id"]) not in there]
-        sentences += inserts(edge, keyed)
-    return sentences
+async def _new_spans(
+    sessions: Sessions, rows: Batch, facts: Mapping[StatementId, StoredStatement]
+) -> list[Span]:
+    """Those that no statement has yet under the same id, whatever ended them."""
+    asked = vids(rows.scope, Kind.STATEMENT, [id for id in rows.hulls if id in facts])
+    there = {one.id for one in await edges(sessions, asked, [layout.SPAN]) if isinstance(one, Span)}
+    new: dict[SpanId, Span] = {}
+    for span in rows.spans:
+        if span.id not in there:
+            new.setdefault(span.id, span)
+    return list(new.values())
 
 
-def _restored(rows: Batch, known: Rows, facts: Rows) -> Iterable[Sentence]:
+def _restored(
+    rows: Batch, known: Mapping[EntityId, StoredEntity], facts: Mapping[StatementId, StoredStatement]
+) -> Iterable[Sentence]:
     """Texts that an earlier revision forgot come back."""
-    for tag, told, there in (
-        (layout.ENTITY, rows.entities, known),
-        (layout.STATEMENT, rows.statements, facts),
-    ):
-        for one, row in told.items():
-            if one in there and 0 <= there[one]["forgotten_at"] < rows.revision:
-                texts = {name: row[name] for name in EMPTY_TEXTS[tag.name]}
-                yield statements.restore(tag, one, texts, rows.revision)
+
+    def restore(tag: Tag, place: Vid, old: Node, new: Node) -> Sentence:
+        body = bodies.body_of(bodies.restored(old, new))
+        return statements.restore(tag, place, body, rows.revision)
+
+    for id, entity in known.items():
+        if 0 <= entity.forgotten_at < rows.revision:
+            place = vid(rows.scope, Kind.ENTITY, id)
+            yield restore(layout.ENTITY, place, entity.entity, rows.entities[id])
+    for fact, row in facts.items():
+        if fact in rows.statements and 0 <= row.forgotten_at < rows.revision:
+            place = vid(rows.scope, Kind.STATEMENT, fact)
+            yield restore(layout.STATEMENT, place, row.statement, rows.statements[fact])
 
 
-def _widened(rows: Batch, facts: Rows) -> Iterable[Sentence]:
-    for one, (start, end) in rows.hulls.items():
-        if one in facts and start < facts[one]["hull_from"]:
-            yield statements.widen_from(one, start)
-        if one in facts and end > facts[one]["hull_to"]:
-            yield statements.widen_to(one, end)
+def _widened(rows: Batch, facts: Mapping[StatementId, StoredStatement]) -> Iterable[Sentence]:
+    for id, (start, end) in rows.hulls.items():
+        if id in facts:
+            place, hull = vid(rows.scope, Kind.STATEMENT, id), facts[id].hull
+            if start < hull[0]:
+                yield statements.widen_from(place, start)
+            if end > hull[1]:
+                yield statements.widen_to(place, end)
 
 
 async def _drop_forgotten_aliases(sessions: Sessions, rows: Batch) -> None:
     """A commit that is applied late must not name again what a later revision forgot."""
-    nodes = await fetch(sessions, layout.ENTITY, rows.named)
-    await drop_aliases(sessions, [one for one, row in nodes.items() if row["forgotten_at"] >= rows.revision])
+    nodes = await stored_entities(sessions, rows.scope, [alias.entity for alias in rows.aliases])
+    forgotten = [id for id, row in nodes.items() if row.forgotten_at >= rows.revision]
+    await drop_aliases(sessions, vids(rows.scope, Kind.ENTITY, forgotten))
 
 
 async def drop_aliases(sessions: Sessions, nodes: Sequence[Vid]) -> None:
     """All aliases of some entities."""
-    found = await edges(sessions, nodes, [layout.ALIAS], reversely=True)
-    await sessions.send_all(deletions(layout.ALIAS, [edge.key for edge in found]))
+    found = await keys(sessions, nodes, [layout.ALIAS], reversely=True)
+    await sessions.send_all(deletions(layout.ALIAS, found[layout.ALIAS]))
 
 
-def deletions(edge: Edge, keys: Sequence[EdgeKey]) -> Iterable[Sentence]:
-    for begin in range(0, len(keys), KEYS_A_SENTENCE):
-        yield statements.delete_edges(edge, keys[begin : begin + KEYS_A_SENTENCE])
+async def keys(
+    sessions: Sessions, asked: Sequence[Vid], types: Sequence[Edge], *, reversely: bool = False
+) -> dict[Edge, list[EdgeKey]]:
+    """Which edges of these types there are, by type."""
+    named = {edge.name: edge for edge in types}
+    answers = await sessions.send_all(
+        statements.edge_keys(chunk, types, reversely=reversely) for chunk in _chunks(asked)
+    )
+    found: dict[Edge, list[EdgeKey]] = {edge: [] for edge in types}
+    for answer in answers:
+        for type, source, target, place in answer.rows:
+            found[named[type]].append(EdgeKey(Vid(source), Vid(target), place))
+    return found
 
 
-def inserts(edge: Edge, rows: Sequence[KeyedRow], *, anew: bool = False) -> Iterable[Sentence]:
+def deletions(edge: Edge, gone: Sequence[EdgeKey]) -> Iterable[Sentence]:
+    return (statements.delete_edges(edge, chunk) for chunk in _chunks(gone))
+
+
+def insert_told(scope: Scope, found: Iterable[Told], *, anew: bool = False) -> Iterable[Sentence]:
+    """What is told, as edges."""
+    rows: dict[Edge, list[KeyedRow]] = defaultdict(list)
+    for one in found:
+        rows[bodies.edge_of(one)].append((bodies.key_of(scope, one), {"body": bodies.body_of(one)}))
+    for edge, keyed in rows.items():
+        yield from _inserts(edge, keyed, anew=anew)
+
+
+def _inserts(edge: Edge, rows: Sequence[KeyedRow], *, anew: bool = False) -> Iterable[Sentence]:
     """Sentences that insert edges, none too long; of several rows with one key the first counts."""
     distinct = dict(reversed(rows))
     for some in _portions(list(reversed(distinct.items()))):
         yield statements.insert_edges(edge, some, anew=anew)
 
 
-def _inserts(tag: Tag, rows: Mapping[Vid, Row]) -> Iterable[Sentence]:
-    for some in _portions(list(rows.items())):
-        yield statements.insert_vertices(tag, some)
-
-
-def _portions(rows: Sequence[tuple[T, Row]]) -> Iterable[list[tuple[T, Row]]]:
-    some: list[tuple[T, Row]] = []
+def _portions(rows: Sequence[tuple[K, Row]]) -> Iterable[list[tuple[K, Row]]]:
+    some: list[tuple[K, Row]] = []
     size = 0
     for one, row in rows:
-        more = _KEY_BYTES + sum(
-            len(value.encode()) if isinstance(value, str) else 16 for value in row.values()
-        )
+        more = _KEY_BYTES + sum(len(value.encode()) for value in row.values() if isinstance(value, str))
         if some and (len(some) >= ROWS_A_SENTENCE or size + more > BYTES_A_SENTENCE):
             yield some
             some, size = [], 0
@@ -290,3 +300,7 @@ def _portions(rows: Sequence[tuple[T, Row]]) -> Iterable[list[tuple[T, Row]]]:
         size += more
     if some:
         yield some
+
+
+def _chunks(items: Sequence[T]) -> Iterable[Sequence[T]]:
+    return (items[begin : begin + ROWS_A_SENTENCE] for begin in range(0, len(items), ROWS_A_SENTENCE))
