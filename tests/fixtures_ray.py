@@ -7,11 +7,12 @@ from subprocess import PIPE, Popen
 
 import pytest
 
+from tests.contracts.five_services import SECRET
 from tests.e2e.up_process import UpProcess
 from tests.machine import ROOT
 
-SETTINGS = {"PYTHONPATH": str(ROOT)}
-"""Replicas find the tests' own services too."""
+SETTINGS = {"PYTHONPATH": str(ROOT), "PALIMPSEST_ASSERTION_SECRET": SECRET}
+"""Replicas find the tests' own services too, and answer calls that a test has signed."""
 _STOP_SECONDS = 60
 
 

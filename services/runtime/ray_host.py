@@ -9,6 +9,7 @@ import json
 import os
 import select
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -19,19 +20,21 @@ import grpc
 import psutil
 import ray
 from ray import serve
+from ray.exceptions import AuthenticationError
 from ray.serve.generated import serve_pb2, serve_pb2_grpc
 from ray.serve.schema import ApplicationStatus
 
 from services.runtime.loopback import HOOK
 from services.runtime.names import ServiceName
 from services.runtime.ray_applications import application
-from services.runtime.ray_settings import RayRun
+from services.runtime.ray_settings import RayRun, RaySettings
 from services.runtime.serve_config import SERVICERS
 
 STOPPED, NOT_STARTED, RAY_DIED = 0, 1, 2
 READY_SECONDS = 240.0
 """For a cluster that has to make room first; on one machine it takes a tenth of that."""
 _POLL_SECONDS = 0.25
+_CONNECT_SECONDS = 10.0
 _CORE = frozenset({"gcs_server", "raylet"})
 """The processes without which there is no Ray."""
 
@@ -44,7 +47,7 @@ def main(file: str) -> NoReturn:
     """Runs until told to stop."""
     run = RayRun.model_validate_json(Path(file).read_text(encoding="utf-8"))
     core: list[psutil.Process] = []
-    code = NOT_STARTED
+    code, served_before = NOT_STARTED, False
     try:
         _start_ray(run)
         core = [process for process in psutil.Process().children() if process.name() in _CORE]
@@ -106,8 +109,23 @@ def _start_ray(run: RayRun) -> None:
             **common,
         )
     else:
-        environment = {"worker_process_setup_hook": HOOK} if run.settings.on_loopback else {}
-        ray.init(address=run.settings.address, runtime_env=environment, **common)
+        _join(run.settings, common)
+
+
+def _join(settings: RaySettings, common: dict[str, Any]) -> None:
+    """Connects to a cluster that is there. Raises NotStarted: Ray itself would try for minutes."""
+    host, _, port = settings.address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise NotStarted(f"no Ray at {settings.address}: {error}") from error
+    environment = {"worker_process_setup_hook": HOOK} if settings.on_loopback else {}
+    try:
+        ray.init(address=settings.address, runtime_env=environment, **common)
+    except (ConnectionError, AuthenticationError) as error:
+        # The cause that Ray hands on rarely says which; its own log does.
+        hint = "it wants a token by RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH, or ray.log says why"
+        raise NotStarted(f"{error}: {hint}") from error
 
 
 def _start_serve(run: RayRun) -> bool:
@@ -182,6 +200,8 @@ def _until(done: Callable[[], bool], ends: float) -> None:
 
 
 def _take_down(run: RayRun, served_before: bool) -> None:
+    if not ray.is_initialized():
+        return  # Serve, asked to shut down, would start a Ray to do so
     _tell("stage", text="stopping the services")
     if served_before:
         for name in ServiceName:
