@@ -3,11 +3,12 @@
 Pure, and exactly the five rules of docs/adr/0005-time.md: evidence decides, never the order of arrival.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Instant, Precision
+from services.domain.kernel.coarse import begun
 from services.domain.kernel.lives import Life
 from services.domain.kernel.rivals import Contradicts, Rivals
 from services.domain.kernel.stays import AFTER, BEFORE, Denied, Stay
@@ -59,9 +60,12 @@ def timeline(
     objects = [*claimed, *(object for object in ended if object not in claimed)]
     rivals = Rivals.among(objects, contradicts)
     lives = {object: Life(object, claimed.get(object, ()), ended.get(object, ())) for object in objects}
-    stays = [stay for life in lives.values() for stay in life.settled()]
-    if any(life.loose or life.past or life.overruled for life in lives.values()):
-        stays += unknown_starts(lives, stays, rivals, denied)
+    stays = _stays(lives, rivals, denied)
+    later = begun(lives, stays, rivals, denied)
+    if later:
+        for object, starts in later.items():
+            lives[object] = Life(object, claimed[object], ended.get(object, ()), starts)
+        stays = _stays(lives, rivals, denied)
     by_object: dict[StatementId, list[Stay]] = {}
     for stay in stays:
         by_object.setdefault(stay.object, []).append(stay)
@@ -71,6 +75,13 @@ def timeline(
         spans += _spans(Sweep(together, denied, rivals, content).run(), together)
     spans.sort(key=lambda span: (_start(span), content(span.statement), span.statement))
     return tuple(spans)
+
+
+def _stays(lives: Mapping[StatementId, Life], rivals: Rivals, denied: Denied) -> list[Stay]:
+    stays = [stay for life in lives.values() for stay in life.settled()]
+    if any(life.loose or life.past or life.overruled for life in lives.values()):
+        stays += unknown_starts(lives, stays, rivals, denied)
+    return stays
 
 
 def _start(span: DerivedSpan) -> int:

@@ -4,29 +4,57 @@ Rules 1, 2 and 5 of the definition of time, as far as they need no other object.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
-from services.domain.ids import StatementId
+from services.domain.ids import RecordId, StatementId
 from services.domain.instants import FOREVER, Instant, Precision, period
 from services.domain.kernel.stays import AFTER, BEFORE, Ending, Stay
 from services.domain.records import Claim, End
 
 
-class Life:
-    """The starts and ends of one object, and the stays that follow from them alone."""
+class Coarse(NamedTuple):
+    """A period that a claim names as its start."""
 
-    def __init__(self, object: StatementId, claims: Sequence[Claim], ends: Sequence[End]) -> None:
+    first: int
+    precision: Precision
+
+
+_NONE_BEGUN: Final[Mapping[Coarse, int]] = MappingProxyType({})
+
+
+class Life:
+    """The starts and ends of one object, and the stays that follow from them alone.
+
+    `begun`: when the stays that began in a coarse period did so, in the light of other objects (coarse.py).
+    """
+
+    def __init__(
+        self,
+        object: StatementId,
+        claims: Sequence[Claim],
+        ends: Sequence[End],
+        begun: Mapping[Coarse, int] = _NONE_BEGUN,
+    ) -> None:
         self.object = object
         self.past = [claim for claim in claims if claim.start is None and _is_past(claim)]
         """Claims of a stay that was over when they were made and whose start they don't say."""
         assumed = [claim for claim in claims if claim.start is None and not _is_past(claim)]
-        said_at = sorted({claim.attested_at for claim in assumed})
-        placed = _place([claim for claim in claims if claim.start is not None])
+        self.said_at = sorted({claim.attested_at for claim in assumed})
+        """When the object was said to hold, with no word of since when."""
+        placed = _place([claim for claim in claims if claim.start is not None], begun)
         self._claims = [_Placed(claim, claim.attested_at, Precision.INSTANT, True) for claim in assumed]
-        for claim, start, precision in placed:
-            own = None if claim.end is None else _own_end(claim, said_at, start)
+        for claim, start, precision, coarse in placed:
+            own = None if claim.end is None else _own_end(claim, self.said_at, start)
             if own is None or start <= own:  # a stay that ends before it starts says nothing
-                self._claims.append(_Placed(claim, start, precision, False, own))
+                self._claims.append(_Placed(claim, start, precision, False, own, coarse))
+        self.coarse: dict[Coarse, list[Claim]] = {}
+        """The claims that name a coarse start, by its period."""
+        for each in self._claims:
+            if each.coarse is not None:
+                self.coarse.setdefault(each.coarse, []).append(each.claim)
         self.starts = sorted({placed.start for placed in self._claims})
         for unplaced in self._claims[: len(assumed)]:
             unplaced.own_end = _own_end(unplaced.claim, self.starts)
@@ -42,9 +70,15 @@ class Life:
             )
             for end in ends
         ]
+        told_open: dict[int, int] = {}
+        for placed in self._claims:
+            if placed.own_end is None and not placed.assumed:
+                attested_at = placed.claim.attested_at
+                told_open[placed.start] = min(attested_at, told_open.get(placed.start, attested_at))
         for placed in self._claims:
             if placed.own_end is not None:
-                known.append(_ending_of(placed.claim, placed.own_end))
+                opened = None if placed.assumed else told_open.get(placed.start, AFTER)
+                known.append(_ending_of(placed.claim, placed.own_end, opened))
         for claim in self.past:
             known.append(_ending_of(claim, self.own_end(claim)))
         self._alike: dict[int, list[Ending]] = {}
@@ -59,6 +93,21 @@ class Life:
             alike.sort(key=lambda ending: (ending.attested_at, ending.precision, ending.record))
         self.counting = {start: counting_end(endings) for start, endings in by_start.items()}
         """Of each start, the end that counts."""
+        self._news = [(*self._news_to(endings), self.counting[start]) for start, endings in by_start.items()]
+        self.loose_news = self._news_to(self.loose)[1] if self.loose else BEFORE
+        """Claims without start that were made no later are ended by an end that belongs to no start."""
+
+    def _news_to(self, endings: Sequence[Ending]) -> tuple[int, int]:
+        """When a claim without start must have been made for these ends, which lie before it, to end it.
+
+        It spoke of a stay not known to be over. An end told before it, repeated later, is no news. Nor is a
+        stay told whole, unless it is one that was known to have begun and not to have ended.
+        """
+        plain = [self._alike[ending.at][0].attested_at for ending in endings if ending.opened is None]
+        if plain:
+            return BEFORE, max(plain)
+        opened = min(ending.opened for ending in endings if ending.opened is not None)
+        return opened, min(ending.attested_at for ending in endings)
 
     def own_end(self, claim: Claim) -> int:
         """The end that a claim of `past` states."""
@@ -82,18 +131,19 @@ class Life:
 
     def settled(self) -> list[Stay]:
         """The stays of claims with a known start. Claims that turn out to have none go to `overruled`."""
+        self.overruled = []
         counting = list(self.counting.values())
         if not counting and not self.loose:
             return [self._stay(placed, None) for placed in self._claims]
         found = earliest_ends(counting, [placed.ask for placed in self._claims])
         narrated = earliest_ends(counting, [placed.late_ask for placed in self._claims])
-        last_loose = max((ending.attested_at for ending in self.loose), default=None)
+        ended = self.ended_before([placed.claim for placed in self._claims if placed.assumed])
         stays: list[Stay] = []
         for placed, ending, later in zip(self._claims, found, narrated, strict=True):
             claim = placed.claim
             if placed.assumed:
-                overruled = last_loose is not None and last_loose >= claim.attested_at
-                if overruled or (ending is not None and ending.at <= claim.attested_at):
+                over = ended[claim.id] is not None or self.loose_news >= claim.attested_at
+                if over or (ending is not None and ending.at <= claim.attested_at):
                     self.overruled.append(claim)
                     continue
             elif later is not None:
@@ -102,6 +152,21 @@ class Life:
                 ending = _ending_of(claim, placed.own_end)
             stays.append(self._stay(placed, ending))
         return stays
+
+    def ended_before(self, claims: Sequence[Claim]) -> dict[RecordId, Ending | None]:
+        """For claims without start the earliest counting end, before each was made, of its stay."""
+        found: dict[RecordId, Ending | None] = {}
+        waiting = sorted(self._news, key=lambda item: item[0], reverse=True)
+        earliest: list[tuple[int, int, Ending]] = []
+        for claim in sorted(claims, key=lambda claim: claim.attested_at):
+            while waiting and waiting[-1][0] <= claim.attested_at:
+                _, until, ending = waiting.pop()
+                heappush(earliest, (ending.at, until, ending))
+            while earliest and earliest[0][1] < claim.attested_at:
+                heappop(earliest)
+            before = earliest and earliest[0][0] < claim.attested_at
+            found[claim.id] = earliest[0][2] if before else None
+        return found
 
     def _stay(self, placed: "_Placed", ending: Ending | None) -> Stay:
         claim, start = placed.claim, placed.start
@@ -125,21 +190,28 @@ class Life:
 class _Placed:
     """A claim with the instants that its times mean."""
 
-    __slots__ = ("assumed", "claim", "own_end", "precision", "start")
+    __slots__ = ("assumed", "claim", "coarse", "own_end", "precision", "start")
 
     def __init__(
-        self, claim: Claim, start: int, precision: Precision, assumed: bool, own_end: int | None = None
+        self,
+        claim: Claim,
+        start: int,
+        precision: Precision,
+        assumed: bool,
+        own_end: int | None = None,
+        coarse: Coarse | None = None,
     ) -> None:
         self.claim = claim
         self.start = start
         self.precision = precision
         self.assumed = assumed
         self.own_end = own_end
+        self.coarse = coarse
 
     @property
     def ask(self) -> tuple[int, int]:
-        """Ends that may end the claim: attested no earlier, at or after its start if that was stated."""
-        return self.claim.attested_at, BEFORE if self.assumed else self.start
+        """Ends that may end the claim: attested no earlier, at or after its start. See `ended_before`."""
+        return self.claim.attested_at, self.start
 
     @property
     def late_ask(self) -> tuple[int, int]:
@@ -170,11 +242,11 @@ def earliest_ends(counting: Collection[Ending], asks: Sequence[tuple[int, int]])
     return found
 
 
-def _ending_of(claim: Claim, end: int) -> Ending:
-    return Ending(end, claim.attested_at, claim.end_precision, claim.id, True)
+def _ending_of(claim: Claim, end: int, opened: int | None = None) -> Ending:
+    return Ending(end, claim.attested_at, claim.end_precision, claim.id, True, opened)
 
 
-def _bounds(at: int, precision: Precision) -> tuple[int, int]:
+def bounds(at: int, precision: Precision) -> tuple[int, int]:
     """First instant and end of the period that a time means; both are the time itself when it is exact."""
     if precision is Precision.INSTANT:
         return at, at
@@ -186,7 +258,7 @@ def _bounds(at: int, precision: Precision) -> tuple[int, int]:
 
 def _is_past(claim: Claim) -> bool:
     """Whether a claim without start states an end that lies before its telling."""
-    return claim.end is not None and _bounds(claim.end, claim.end_precision)[1] <= claim.attested_at
+    return claim.end is not None and bounds(claim.end, claim.end_precision)[1] <= claim.attested_at
 
 
 def _any_within(instants: Sequence[int], first: int, after: int) -> bool:
@@ -196,7 +268,7 @@ def _any_within(instants: Sequence[int], first: int, after: int) -> bool:
 
 def _coarse_end(at: int, precision: Precision, starts: Sequence[int]) -> int:
     """A coarse end is its period's first instant, or its last where the object began inside."""
-    first, after = _bounds(at, precision)
+    first, after = bounds(at, precision)
     return after if _any_within(starts, first, after) else first
 
 
@@ -205,33 +277,41 @@ def _own_end(claim: Claim, starts: Sequence[int], start: int | None = None) -> i
     if claim.end is None:
         return None
     if start is not None and claim.end_precision is not Precision.INSTANT:
-        first, after = _bounds(claim.end, claim.end_precision)
+        first, after = bounds(claim.end, claim.end_precision)
         if first <= start < after:
             return after
     return _coarse_end(claim.end, claim.end_precision, starts)
 
 
-def _place(claims: Sequence[Claim]) -> list[tuple[Claim, int, Precision]]:
-    """Claims with a stated start, finest first: a coarse start that contains a finer one is that one."""
+def _place(
+    claims: Sequence[Claim], begun: Mapping[Coarse, int]
+) -> list[tuple[Claim, int, Precision, Coarse | None]]:
+    """Claims with a stated start, finest first: a coarse start that contains a finer one is that one.
+
+    Others are at their period's first instant, or where `begun` says that they began in it.
+    """
     if all(claim.start_precision is Precision.INSTANT for claim in claims):
-        return [(claim, claim.start, Precision.INSTANT) for claim in claims if claim.start is not None]
+        return [(claim, claim.start, Precision.INSTANT, None) for claim in claims if claim.start is not None]
     by_precision: dict[Precision, list[Claim]] = {}
     for claim in claims:
         by_precision.setdefault(claim.start_precision, []).append(claim)
-    placed: list[tuple[Claim, int, Precision]] = []
+    placed: list[tuple[Claim, int, Precision, Coarse | None]] = []
     finer: list[tuple[int, Precision]] = []
     for precision in sorted(by_precision):
-        here = []
+        here: list[tuple[Claim, int, Precision, Coarse | None]] = []
         for claim in by_precision[precision]:
             assert claim.start is not None
-            first, after = _bounds(claim.start, precision)
+            first, after = bounds(claim.start, precision)
             if claim.end is not None:
                 # A stay can't begin after its own end: a finer start there is of another stay.
-                after = min(after, _bounds(claim.end, claim.end_precision)[1])
+                after = min(after, bounds(claim.end, claim.end_precision)[1])
+            coarse = None if precision is Precision.INSTANT else Coarse(first, precision)
             position = bisect_left(finer, (first,))
-            contained = position < len(finer) and finer[position][0] < after
-            start, known = finer[position] if contained else (first, precision)
-            here.append((claim, start, known))
+            if position < len(finer) and finer[position][0] < after:
+                start, known = finer[position]
+            else:
+                start, known = first if coarse is None else begun.get(coarse, first), precision
+            here.append((claim, start, known, coarse))
         placed += here
-        finer = sorted([*finer, *((start, known) for _, start, known in here)])
+        finer = sorted([*finer, *((start, known) for _, start, known, _ in here)])
     return placed

@@ -15,13 +15,18 @@ AFTER: Final = 1 << 62
 
 
 class Ending(NamedTuple):
-    """That an object stopped at `at`: an end, or the end that a claim states."""
+    """That an object stopped at `at`: an end, or the end that a claim states.
+
+    `opened` is for claims that state their start too: when the same start was first told as still open, or
+    AFTER; None for all others.
+    """
 
     at: int
     attested_at: int
     precision: Precision
     record: RecordId
     of_claim: bool
+    opened: int | None = None
 
 
 class Stay(NamedTuple):

@@ -158,18 +158,28 @@ def _known_ends(life: Life) -> Iterable[tuple[int, int]]:
         yield ending.at, ending.attested_at
     for claim in life.past:
         yield life.own_end(claim), claim.attested_at
-    last_loose = max((ending.attested_at for ending in life.loose), default=BEFORE)
     for claim, ending in _overruled(life, ()):
-        if claim.attested_at > last_loose:
+        if claim.attested_at > life.loose_news:
             yield ending.at, claim.attested_at
 
 
 def _overruled(life: Life, loose: Iterable[Ending]) -> list[tuple[Claim, Ending]]:
-    """The claims that were made after their stay had ended, with the end that says so."""
-    found = earliest_ends(
-        [*life.counting.values(), *loose], [(claim.attested_at, BEFORE) for claim in life.overruled]
+    """The claims that were made after their stay had ended, with the earliest end that says so."""
+    claims = life.overruled
+    before = life.ended_before(claims)
+    later = earliest_ends(
+        life.counting.values(), [(claim.attested_at, claim.attested_at) for claim in claims]
     )
-    return [(claim, end) for claim, end in zip(life.overruled, found, strict=True) if end is not None]
+    unbegun = earliest_ends(list(loose), [(claim.attested_at, BEFORE) for claim in claims])
+    found: list[tuple[Claim, Ending]] = []
+    for claim, at_or_after, without_start in zip(claims, later, unbegun, strict=True):
+        endings = [before[claim.id], at_or_after]
+        if claim.attested_at <= life.loose_news:
+            endings.append(without_start)
+        known = [ending for ending in endings if ending is not None]
+        if known:
+            found.append((claim, min(known, key=lambda ending: ending.at)))
+    return found
 
 
 def _ended(life: Life, loose: Mapping[int, Ending]) -> Iterable[_Ended]:

@@ -1,4 +1,4 @@
-"""The oracle: what holds at each instant, by brute force from the definition of time (docs/adr/0005-time.md).
+"""The oracle: what holds at each instant, by brute force from the definition (docs/adr/0005 and 0013).
 
 Written apart from the kernel and sharing nothing with it; slow and plain, so that it can be checked by eye.
 """
@@ -36,6 +36,8 @@ class Stop:
     precision: int
     record: str
     by_claim: bool
+    whole_since: float | None = None
+    """The start, where the claim that states this end states one too."""
 
 
 def bounds(at: int, precision: Precision) -> tuple[float, float]:
@@ -52,12 +54,17 @@ class Oracle:
         ends: Sequence[End],
         denials: Sequence[Denial],
         contradicts: Callable[[str, str], bool],
+        alone: bool = False,
     ) -> None:
         self.all, self.denials, self.contradicts = list(claims), list(denials), contradicts
+        self.first = None if alone else Oracle(claims, ends, denials, contradicts, alone=True)
+        """With coarse starts at the first instant of their periods."""
+        self.memo: dict[str, float] = {}
         self.claims = [c for c in claims if c.start is None or self.own_end(c) >= self.start(c)]
         self.stops = [
-            Stop(c.statement, self.own_end(c), c.attested_at, c.end_precision, c.id, True)
+            Stop(c.statement, self.own_end(c), c.attested_at, c.end_precision, c.id, True, since)
             for c in self.claims
+            for since in [None if c.start is None else self.start(c)]
             if c.end is not None
         ]
         self.stops += [
@@ -75,16 +82,84 @@ class Oracle:
     def start(self, claim: Claim) -> float:
         if claim.start is None:
             return claim.attested_at
+        if claim.id not in self.memo:
+            self.memo[claim.id] = min(self.finer(claim), default=self.begun(claim))
+        return self.memo[claim.id]
+
+    def finer(self, claim: Claim) -> list[float]:
+        """Starts of the same object inside the period that a claim names."""
+        assert claim.start is not None
         first, after = bounds(claim.start, claim.start_precision)
         until = INF if claim.end is None else bounds(claim.end, claim.end_precision)[1]
-        finer = [
-            self.start(other)
+        return [
+            at
             for other in self.all
             if other.statement == claim.statement
             and other.start is not None
             and other.start_precision < claim.start_precision
+            for at in [self.start(other)]
+            if first <= at < after and at < until
         ]
-        return min([at for at in finer if first <= at < after and at < until], default=first)
+
+    def begun(self, claim: Claim) -> float:
+        """A start in a period that has no finer one: after what was seen there and can have come before."""
+        assert claim.start is not None
+        first, after = bounds(claim.start, claim.start_precision)
+        if self.first is None or claim.start_precision is Precision.INSTANT or claim not in self.first.claims:
+            return first
+        together = [
+            c
+            for c in self.first.claims
+            if (c.statement, c.start_precision) == (claim.statement, claim.start_precision)
+            and c.start is not None
+            and bounds(c.start, c.start_precision)[0] == first
+        ]
+        own = [said for said in self.first.known if said.record in {c.id for c in together}]
+        if any(said.end <= after for said in own):
+            return first
+        mentions = [
+            c.attested_at
+            for c in self.all
+            if c.statement == claim.statement and c.start is None and not self.past(c)
+        ]
+        known_by = [c.seen if c.seen > first else c.attested_at for c in together] + mentions
+        by = min([after - 1] + [at for at in known_by if at >= first])
+        vouched = any(c.seen > first for c in together)
+        known = [
+            until
+            for said in self.first.said
+            if self.contradicts(claim.statement, said.of)
+            for until in self.first.sightings(said, first, vouched)
+        ]
+        return max([until for until in known if first < until <= by], default=first)
+
+    def sightings(self, said: Said, first: float, vouched: bool) -> list[float]:
+        """Until when a stay is known to have held, where that tells of a rival that began after `first`."""
+        claim = next((c for c in self.claims if c.id == said.record), None)
+        inside = said in self.known and claim is not None and claim.start is not None and said.start >= first
+        if inside and (not vouched or said.bounded or said.start == first):
+            return []
+        found = []
+        if said.end < INF and not self.denied_up_to(said.of, said.attested, said.end):
+            found.append(said.end)
+        gone = self.denied if said.start == said.last else self.denied_up_to
+        seen = said in self.known or said.start < said.last
+        if seen and said.last < said.end and not gone(said.of, said.attested, said.last):
+            found.append(said.last + 1)
+            if inside and said.start == said.last and claim is not None:
+                found += self.end_of_beginning(claim)
+        return found
+
+    def end_of_beginning(self, claim: Claim) -> list[float]:
+        """The end of the finest period by which a claim's start is known, unless that is exact."""
+        at = self.start(claim)
+        finest = min(
+            c.start_precision
+            for c in self.all
+            if c.statement == claim.statement and c.start is not None and self.start(c) == at
+            if c.start_precision <= claim.start_precision
+        )
+        return [] if finest is Precision.INSTANT else [bounds(int(at), finest)[1]]
 
     def past(self, claim: Claim) -> bool:
         """No start, and over before it was said."""
@@ -131,15 +206,40 @@ class Oracle:
             for at in {self.start_of(s) for s in mine}
         ]
 
+    def first_told(self, stop: Stop) -> float:
+        return min(s.attested for s in self.stops if (s.of, s.at) == (stop.of, stop.at))
+
+    def ends_mention(self, stop: Stop, claim: Claim) -> bool:
+        """Whether an end that counts for a start ends a claim that gives none."""
+        made = claim.attested_at
+        if stop.at >= made or stop.attested < made:
+            return stop.attested >= made
+        same = [s for s in self.stops if s.of == stop.of and self.start_of(s) == self.start_of(stop)]
+        if any(s.whole_since is None for s in same):
+            return any(s.whole_since is None and self.first_told(s) >= made for s in same)
+        known_open = any(
+            c.statement == stop.of and c.start is not None and c.end is None and c.attested_at <= made
+            for c in self.claims
+            if self.start(c) in {s.whole_since for s in same}
+        )
+        return known_open and all(s.attested >= made for s in same)
+
+    def ends_unbegun(self, claim: Claim) -> bool:
+        """Whether ends that belong to no start end a claim that gives none."""
+        return any(self.first_told(stop) >= claim.attested_at for stop in self.loose(claim.statement))
+
+    def endings(self, claim: Claim, loose: Sequence[Stop]) -> list[float]:
+        """The ends that a claim without start may have, of those that count."""
+        found = [s.at for s in self.counting_placed(claim.statement) if self.ends_mention(s, claim)]
+        if self.ends_unbegun(claim):
+            found += [s.at for s in loose if s.attested >= claim.attested_at]
+        return found
+
     def overruled(self, claim: Claim) -> bool:
-        """A claim without start whose object is said, no earlier, to have ended before it was made."""
+        """A claim without start that is said to have been out of date when it was made."""
         if claim.start is not None or self.past(claim):
             return False
-        loose = [s for s in self.stops if s.of == claim.statement and self.start_of(s) == -INF]
-        return any(
-            stop.attested >= claim.attested_at and stop.at <= claim.attested_at
-            for stop in loose + self.counting_placed(claim.statement)
-        )
+        return min(self.endings(claim, self.loose(claim.statement)), default=INF) <= claim.attested_at
 
     def of_known_start(self, claim: Claim) -> Said | None:
         if self.past(claim) or self.overruled(claim):
@@ -172,10 +272,7 @@ class Oracle:
             if self.past(claim):
                 points.append((of, self.own_end(claim), claim.attested_at))
             elif self.overruled(claim):
-                stops = self.loose(of) + self.counting_placed(of)
-                points.append(
-                    (of, min(s.at for s in stops if s.attested >= claim.attested_at), claim.attested_at)
-                )
+                points.append((of, min(self.endings(claim, self.loose(of))), claim.attested_at))
         return points
 
     def between(self, of: str, at: float) -> float:
@@ -208,8 +305,7 @@ class Oracle:
                 end = self.counting(same).at
                 anchor = min(own.at, end)
             elif self.overruled(claim):
-                counting = self.counting_loose(of) + self.counting_placed(of)
-                end = anchor = min(s.at for s in counting if s.attested >= claim.attested_at)
+                end = anchor = min(self.endings(claim, self.counting_loose(of)))
             else:
                 continue
             floor = max([at for at in self.starts(of) if at < anchor], default=-INF)
