@@ -19,6 +19,7 @@ from services.stores.vectors.lite import LiteServer
 from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorRow, VectorStore
 from tests.contracts.vector_models import MoreVectorModels
+from tests.contracts.vector_reembed import ReembedContract
 from tests.contracts.vector_store import DIMENSION, FACTS, VectorStoreContract, axis, fresh_scope
 from tests.doubles.vectors import ArrayVectorStore
 
@@ -38,7 +39,7 @@ class TestMilvusLiteVectors(VectorStoreContract):
     """Rows here are flushed at 200, so that batches of the contract cross it."""
 
 
-class TestMilvusLiteModels(MoreVectorModels):
+class TestMilvusLiteModels(MoreVectorModels, ReembedContract):
     @pytest.fixture
     def uri(self, milvus_lite: LiteServer) -> str:
         return milvus_lite.uri

@@ -6,6 +6,7 @@ import pytest
 
 from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
 from tests.contracts.vector_models import VectorModelsContract
+from tests.contracts.vector_reembed import ReembedContract
 from tests.contracts.vector_store import DIMENSION, VectorStoreContract
 from tests.doubles.milvus_server import MilvusServer
 
@@ -20,7 +21,7 @@ class TestMilvusServerVectors(VectorStoreContract):
         await store.close()
 
 
-class TestMilvusServerModels(VectorModelsContract):
+class TestMilvusServerModels(VectorModelsContract, ReembedContract):
     @pytest.fixture
     def uri(self, milvus_server: MilvusServer) -> str:
         return milvus_server.uri

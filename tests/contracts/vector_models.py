@@ -25,7 +25,7 @@ def along(index: int, dimension: int) -> Vector:
     return vector
 
 
-class VectorModelsContract:
+class StoresOfAnEmbedder:
     """Subclasses give the fixture `uri`."""
 
     @pytest.fixture
@@ -42,6 +42,10 @@ class VectorModelsContract:
         yield opened
         for store in stores:
             await store.close()
+
+
+class VectorModelsContract(StoresOfAnEmbedder):
+    """Subclasses give the fixture `uri`."""
 
     async def test_one_embedder_replaces_another_while_both_are_written(self, opened: Open) -> None:
         scope = fresh_scope()
