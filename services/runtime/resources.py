@@ -5,19 +5,25 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+import structlog
+
 from services.domain.instants import Instant
 from services.llm.port import Embedder, Engine
 from services.runtime.clock import clock as clock
 from services.runtime.databases import graph_database, memory_database
 from services.runtime.models import open_embedder, open_engine
 from services.runtime.settings import ServiceSettings
+from services.stores.errors import StoreUnavailable
 from services.stores.graph.port import GraphStore
 from services.stores.graph.sql import SqlGraphStore
 from services.stores.memory.sql import SqlMemory
 from services.stores.sql.migrations import migrates
+from services.stores.vectors.errors import EmbedderDiffers
 from services.stores.vectors.lite import LiteServer
 from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
 from services.stores.vectors.port import VectorStore
+
+log = structlog.get_logger(__name__)
 
 LITE_FOLDER = "vectors"
 LITE_LOG = "logs/milvus-lite.log"
@@ -40,7 +46,8 @@ async def open_resources(
 ) -> Resources:
     """Opens everything the settings name; `stack` closes it, last opened first.
 
-    Raises StoreUnavailable, SchemaUnusable, LiteServerError or EngineError when a part can't be had.
+    Raises StoreUnavailable, SchemaUnusable, LiteServerError or EngineError when a part can't be had, and
+    EmbedderDiffers when the vectors were made by another embedder.
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_engine(settings, stack)
@@ -70,15 +77,21 @@ async def prepare(settings: ServiceSettings, stack: AsyncExitStack) -> ServiceSe
 
 async def _vectors(settings: ServiceSettings, embedder: Embedder, stack: AsyncExitStack) -> VectorStore:
     uri = settings.vectors_uri or await _lite(settings, stack)
-    options = MilvusOptions(
-        uri=uri,
-        token=settings.vectors_token.get_secret_value(),
-        embedder=embedder.name,
-        dimension=embedder.dimension,
-    )
-    vectors = MilvusVectorStore(options)
+    vectors = MilvusVectorStore(_options(settings, uri, embedder))
     stack.push_async_callback(vectors.close)
+    try:
+        await vectors.ready()
+    except EmbedderDiffers:
+        raise
+    except StoreUnavailable as error:
+        # Reads may do without it and ingestion waits for it; it is connected to when it is there.
+        log.warning("the vectors store can't be reached yet", error=str(error))
     return vectors
+
+
+def _options(settings: ServiceSettings, uri: str, embedder: Embedder) -> MilvusOptions:
+    token = settings.vectors_token.get_secret_value()
+    return settings.vectors.options(uri, token, embedder.name, embedder.dimension)
 
 
 async def _lite(settings: ServiceSettings, stack: AsyncExitStack) -> str:

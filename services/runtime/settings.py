@@ -8,6 +8,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.llm.settings import EmbeddingSettings, LocalEmbedderSettings, ModelSettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
+from services.stores.vectors.settings import MilvusSettings
 
 
 class ServiceSettings(BaseSettings):
@@ -33,9 +34,11 @@ class ServiceSettings(BaseSettings):
     postgres: PostgresSettings = Field(default_factory=PostgresSettings)
     """Connections to PostgreSQL."""
     vectors_uri: str = ""
-    """`http://host:port` of a Milvus server; empty starts Milvus Lite on loopback."""
+    """`http://host:port` or `https://host:port` of a Milvus server; empty starts Milvus Lite on loopback."""
     vectors_token: SecretStr = SecretStr("")
     """`user:password` or a token of the Milvus server."""
+    vectors: MilvusSettings = Field(default_factory=MilvusSettings)
+    """How the Milvus server is used."""
     engine: Literal["offline", "openai"] = "offline"
     """`offline` understands English by rules and says so in every receipt; `openai` is any such endpoint."""
     model: ModelSettings | None = None

@@ -13,6 +13,7 @@ from pymilvus.client.types import Status
 
 from services.stores.errors import StoreError, StoreUnavailable
 from services.stores.vectors import layout
+from services.stores.vectors.port import Consistency
 
 ClientMethod = Callable[..., Awaitable[Any]]
 """A method of AsyncMilvusClient, unbound; most take a collection's name first."""
@@ -87,6 +88,8 @@ class MilvusOptions:
     timeout_seconds: float = 10.0
     """For a call. Connecting, making a collection and erasing may take `setup_seconds`."""
     setup_seconds: float = 60.0
+    reads: Consistency = Consistency.SESSION
+    """What a read that asks for SESSION gets: that, or STRONG, which sees the writes of all processes."""
     index: layout.Index = field(default_factory=layout.Index)
     """The vector index of collections made from now on, on a real server. Milvus Lite gets none."""
     flush_rows: int = 1_000

@@ -217,7 +217,7 @@ class MilvusVectorStore:
     def _session(self, name: str) -> Consistency:
         """What makes a session read its own writes of a collection."""
         # Servers don't say when they deleted, so a session that did must wait for everything, once.
-        if self._deletions[name]:
+        if self._deletions[name] or self._options.reads is Consistency.STRONG:
             return Consistency.STRONG
         # A session without a write would read as old a state as it likes; so its reads are bounded at least.
         return Consistency.SESSION if name in self._written else Consistency.BOUNDED
