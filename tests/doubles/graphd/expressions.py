@@ -81,11 +81,12 @@ class Reader:
 
     def sees(self, *words: str) -> bool:
         """Whether these keywords or signs come next."""
-        ahead = self._tokens[self._next : self._next + len(words)]
-        return len(ahead) == len(words) and all(
-            token.kind in {Kind.WORD, Kind.SIGN} and token.text.upper() == word
-            for token, word in zip(ahead, words, strict=True)
-        )
+        at = self._next
+        for word in words:
+            if self._tokens[at].keyword != word:  # the END has none: no step goes beyond it
+                return False
+            at += 1
+        return True
 
     def skip(self, *words: str) -> bool:
         """Takes these words if they come next."""
@@ -100,7 +101,7 @@ class Reader:
 
     def name(self) -> str:
         token = self.ahead
-        if token.kind is Kind.QUOTED or (token.kind is Kind.WORD and token.text.upper() not in RESERVED):
+        if token.kind is Kind.QUOTED or (token.kind is Kind.WORD and token.keyword not in RESERVED):
             return self.take().text
         raise self.refuse()
 

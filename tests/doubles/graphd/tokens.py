@@ -44,8 +44,11 @@ class Token:
     text: str
     """What a string, a quoted name or a variable says; of others: as written."""
     at: int
+    keyword: str = ""
+    """A bare word or a sign in capitals, to be compared."""
 
 
+_KEYWORDS = (Kind.WORD, Kind.SIGN)
 _TOKEN = re.compile(
     r"""
       (?P<BLANK>[ \t\r\n]+)
@@ -73,6 +76,7 @@ def tokens_of(statement: str) -> list[Token]:
             raise syntax_error(f"syntax error near `{statement[at : at + 8]}'")
         assert found.lastgroup is not None
         if found.lastgroup != "BLANK":
-            tokens.append(Token(Kind[found.lastgroup], found[found.lastgroup], at))
+            kind, text = Kind[found.lastgroup], found[found.lastgroup]
+            tokens.append(Token(kind, text, at, text.upper() if kind in _KEYWORDS else ""))
         at = found.end()
     return [*tokens, Token(Kind.END, "", at)]
