@@ -29,7 +29,8 @@ Every setting is an environment variable; none is read from anywhere else. `pali
 its log when it starts, without secrets; `palimpsest-admin settings` shows those in use.
 
 `PALIMPSEST_MODEL__…` counts with `PALIMPSEST_ENGINE=openai`, `PALIMPSEST_EMBEDDING__…` with
-`PALIMPSEST_EMBEDDER=openai`; what is *needed* is needed then.
+`PALIMPSEST_EMBEDDER=openai`, `PALIMPSEST_NEBULA__…` with `PALIMPSEST_GRAPH=nebula`; what is *needed* is
+needed then.
 
 The command line reads `PALIMPSEST_TARGET`, `PALIMPSEST_KEY` and, for operators' commands,
 `PALIMPSEST_OPERATOR_KEY`; without a target it looks into `gateway.json` in the data folder.

@@ -14,6 +14,7 @@ from services.runtime.databases import graph_database, memory_database
 from services.runtime.models import open_embedder, open_engine
 from services.runtime.settings import ServiceSettings
 from services.stores.errors import StoreUnavailable
+from services.stores.graph.nebula.store import NebulaGraphStore
 from services.stores.graph.port import GraphStore
 from services.stores.graph.sql import SqlGraphStore
 from services.stores.memory.sql import SqlMemory
@@ -42,9 +43,14 @@ class Resources:
 
 
 async def open_resources(
-    settings: ServiceSettings, stack: AsyncExitStack, now: Callable[[], Instant] = clock
+    settings: ServiceSettings,
+    stack: AsyncExitStack,
+    now: Callable[[], Instant] = clock,
+    filling: bool = False,
 ) -> Resources:
     """Opens everything the settings name; `stack` closes it, last opened first.
+
+    `filling`: the vectors are to be made, beside those in use.
 
     Raises StoreUnavailable, SchemaUnusable, LiteServerError or EngineError when a part can't be had, and
     EmbedderDiffers when the vectors were made by another embedder.
@@ -52,13 +58,11 @@ async def open_resources(
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     engine = open_engine(settings, stack)
     embedder = open_embedder(settings, stack)
-    graph_engine, _ = graph_database(settings)
-    stack.push_async_callback(graph_engine.dispose)
-    graph = await SqlGraphStore.open(graph_engine, migrate=migrates(settings.migrate_at_start, graph_engine))
+    graph = await _graph(settings, stack)
     memory_engine, _ = memory_database(settings)
     stack.push_async_callback(memory_engine.dispose)
     memory = await SqlMemory.open(memory_engine, migrate=migrates(settings.migrate_at_start, memory_engine))
-    vectors = await _vectors(settings, embedder, stack)
+    vectors = await _vectors(settings, embedder, stack, filling)
     return Resources(graph, memory, vectors, engine, embedder, now)
 
 
@@ -75,15 +79,28 @@ async def prepare(settings: ServiceSettings, stack: AsyncExitStack) -> ServiceSe
     return shared
 
 
-async def _vectors(settings: ServiceSettings, embedder: Embedder, stack: AsyncExitStack) -> VectorStore:
+async def _graph(settings: ServiceSettings, stack: AsyncExitStack) -> GraphStore:
+    if settings.graph == "nebula":
+        assert settings.nebula is not None, "the settings' own rule"
+        nebula = await NebulaGraphStore.open(settings.nebula)
+        stack.push_async_callback(nebula.close)
+        return nebula
+    engine, _ = graph_database(settings)
+    stack.push_async_callback(engine.dispose)
+    return await SqlGraphStore.open(engine, migrate=migrates(settings.migrate_at_start, engine))
+
+
+async def _vectors(
+    settings: ServiceSettings, embedder: Embedder, stack: AsyncExitStack, filling: bool
+) -> VectorStore:
     uri = settings.vectors_uri or await _lite(settings, stack)
-    vectors = MilvusVectorStore(_options(settings, uri, embedder))
+    vectors = MilvusVectorStore(_options(settings, uri, embedder), filling)
     stack.push_async_callback(vectors.close)
     try:
         await vectors.ready()
-    except EmbedderDiffers:
-        raise
     except StoreUnavailable as error:
+        if filling or isinstance(error, EmbedderDiffers):
+            raise
         # Reads may do without it and ingestion waits for it; it is connected to when it is there.
         log.warning("the vectors store can't be reached yet", error=str(error))
     return vectors

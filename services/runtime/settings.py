@@ -7,6 +7,7 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.llm.settings import EmbeddingSettings, LocalEmbedderSettings, ModelSettings
+from services.stores.graph.nebula.settings import NebulaSettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 from services.stores.vectors.settings import MilvusSettings
 
@@ -24,6 +25,11 @@ class ServiceSettings(BaseSettings):
 
     data_dir: Path = Path(".palimpsest")
     """Folder of the embedded stores, their logs and secrets."""
+    graph: Literal["sql", "nebula"] = "sql"
+    """Where graphs lie: `sql` is the database of PALIMPSEST_GRAPH_URL; `nebula` is a NebulaGraph cluster that
+    `palimpsest-admin bootstrap` has made ready."""
+    nebula: NebulaSettings | None = None
+    """The cluster; needed when `graph` is nebula."""
     graph_url: str = ""
     """`sqlite:////path` or `postgresql://…`; empty is graph.db in the data folder."""
     memory_url: str = ""
@@ -55,6 +61,8 @@ class ServiceSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        if self.graph == "nebula" and self.nebula is None:
+            raise ValueError("graph=nebula needs PALIMPSEST_NEBULA__ADDRESSES")
         if self.engine == "openai" and self.model is None:
             raise ValueError(
                 "engine=openai needs PALIMPSEST_MODEL__BASE_URL and PALIMPSEST_MODEL__MEDIUM_MODEL"

@@ -1,34 +1,27 @@
-"""The graph suite on NebulaGraph: on the double of graphd, or on a cluster that PALIMPSEST_TEST_NEBULA names."""
+"""The graph suite on NebulaGraph: on the double of graphd, or on the cluster of PALIMPSEST_TEST_NEBULA."""
 
 import asyncio
-import os
 from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
 
-from services.stores.graph.nebula import NebulaGraphStore, NebulaSettings, bootstrap
-from services.stores.graph.nebula.bootstrap import drop
+from services.stores.graph.nebula.bootstrap import bootstrap, drop
+from services.stores.graph.nebula.settings import NebulaSettings
+from services.stores.graph.nebula.store import NebulaGraphStore
 from services.stores.graph.port import GraphStore
 from tests.builders import a_scope
 from tests.contracts.graph_isolation import PAIRS
 from tests.contracts.graph_store import GraphStoreContract
-from tests.doubles.graphd import Graphd
-
-REAL = "PALIMPSEST_TEST_NEBULA"
 
 
 @pytest.fixture(scope="module")
-def nebula() -> Iterator[NebulaSettings]:
+def nebula(graphd: str) -> Iterator[NebulaSettings]:
     """A space of the module's own, ready to be used, and gone at the end."""
-    with Graphd() as double:
-        address = os.environ.get(REAL) or double.address
-        settings = NebulaSettings(
-            addresses=(address,), space=f"test_{uuid4().hex[:12]}", partitions=4, sessions=4
-        )
-        asyncio.run(bootstrap(settings))
-        yield settings
-        asyncio.run(drop(settings))
+    settings = NebulaSettings(addresses=graphd, space=f"test_{uuid4().hex[:12]}", partitions=4, sessions=4)
+    asyncio.run(bootstrap(settings))
+    yield settings
+    asyncio.run(drop(settings))
 
 
 class TestNebulaGraph(GraphStoreContract):

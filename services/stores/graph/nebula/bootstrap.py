@@ -15,7 +15,7 @@ from services.stores.graph.nebula import layout, statements
 from services.stores.graph.nebula.failures import NebulaFailure, Trouble
 from services.stores.graph.nebula.layout import Edge, Tag
 from services.stores.graph.nebula.sessions import COMPONENT, Sessions
-from services.stores.graph.nebula.settings import NebulaSettings, host_and_port
+from services.stores.graph.nebula.settings import NebulaSettings, hosts_and_ports
 from services.stores.graph.nebula.statements import EdgeKey, Row
 from services.stores.graph.nebula.vids import Kind, root, vid
 
@@ -94,7 +94,7 @@ async def drop(settings: NebulaSettings) -> None:
 
 async def _hosts(sessions: Sessions, settings: NebulaSettings, deadline: float) -> list[str]:
     """Adds storage hosts that are missing, and waits until one that can hold data is online."""
-    wanted = [host_and_port(address) for address in settings.storage_hosts]
+    wanted = hosts_and_ports(settings.storage_hosts)
     known = await _storages(sessions)
     missing = [one for one in wanted if one not in known]
     if missing:

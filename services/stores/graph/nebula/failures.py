@@ -63,7 +63,7 @@ _WRONG_DATA = (
     "Wrong vid type",
     "Existed",
 )
-_SCHEMA_NOT_KNOWN_YET = ("No schema found", "not found", "not existed", "not exist", "Invalid", "Unknown")
+_SCHEMA_NOT_KNOWN_YET = ("No schema found", "not found")
 """What a semantic error says while a new tag or edge type has not reached a daemon."""
 
 

@@ -15,7 +15,7 @@ import stamina
 from services.stores.errors import StoreUnavailable
 from services.stores.graph.nebula import statements
 from services.stores.graph.nebula.failures import NebulaFailure, Trouble
-from services.stores.graph.nebula.settings import NebulaSettings, host_and_port
+from services.stores.graph.nebula.settings import NebulaSettings, hosts_and_ports
 from services.stores.graph.nebula.statements import Sentence
 from services.stores.graph.nebula.wire import Answer, Wire
 
@@ -119,7 +119,7 @@ class Sessions:
 
     def _connect(self) -> Wire:
         """A session at one of the addresses, each in its turn; the last failure if none takes us."""
-        addresses = self._settings.addresses
+        addresses = hosts_and_ports(self._settings.addresses)
         first = next(self._turns)
         for turn in range(first, first + len(addresses)):
             try:
@@ -128,9 +128,9 @@ class Sessions:
                 last = failure
         raise last
 
-    def _sign_in(self, address: str) -> Wire:
+    def _sign_in(self, address: tuple[str, int]) -> Wire:
         settings = self._settings
-        wire = Wire(*host_and_port(address), settings.connect_timeout_ms)
+        wire = Wire(*address, settings.connect_timeout_ms)
         try:
             wire.sign_in(settings.user, settings.password.get_secret_value(), settings.call_timeout_ms)
             if self._in_space:

@@ -12,8 +12,8 @@ class NebulaSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    addresses: tuple[str, ...] = Field(min_length=1)
-    """`host:port` of each graphd; sessions are spread over them."""
+    addresses: str = Field(min_length=1)
+    """`host:port` of each graphd, with commas between them; sessions are spread over them."""
     user: str = "root"
     """Needs the right to write to the space; to bootstrap, to make spaces too."""
     password: SecretStr = SecretStr("nebula")
@@ -24,8 +24,8 @@ class NebulaSettings(BaseModel):
     """Of the space, when it is made: about twenty for each disk of the cluster. It can't be changed later."""
     replicas: int = Field(default=1, ge=1, le=9)
     """Of each partition, when the space is made: an odd number; 3 in production."""
-    storage_hosts: tuple[str, ...] = ()
-    """`host:port` of each storaged, which bootstrap adds to the cluster where it is not known yet."""
+    storage_hosts: str = ""
+    """`host:port` of each storaged, likewise; bootstrap adds those that the cluster does not know yet."""
     sessions: int = Field(default=8, ge=1, le=256)
     """Of one process. A server allows 300 for each user and address of a client."""
     connect_timeout_ms: int = Field(default=3_000, ge=1)
@@ -43,15 +43,14 @@ class NebulaSettings(BaseModel):
 
     @field_validator("addresses", "storage_hosts")
     @classmethod
-    def _addresses(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        for address in given:
-            host_and_port(address)
+    def _addresses(cls, given: str) -> str:
+        hosts_and_ports(given)
         return given
 
 
-def host_and_port(address: str) -> tuple[str, int]:
-    """`host:port` taken apart; an IPv6 address stands in brackets. Raises ValueError."""
-    found = _ADDRESS.match(address)
-    if found is None or not 0 < int(found[2]) < 65_536:
+def hosts_and_ports(addresses: str) -> list[tuple[str, int]]:
+    """`host:port,host:port` taken apart; an IPv6 address stands in brackets. Raises ValueError."""
+    found = [_ADDRESS.match(address.strip()) for address in addresses.split(",")] if addresses else []
+    if any(match is None or not 0 < int(match[2]) < 65_536 for match in found):
         raise ValueError("an address is host:port")
-    return found[1].strip("[]"), int(found[2])
+    return [(match[1].strip("[]"), int(match[2])) for match in found if match is not None]
