@@ -1,5 +1,6 @@
 """Graphs of tenants and their settings. The first write makes a graph; reads of an unknown one fail."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,9 @@ from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
 from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Across
+
+_UPKEEP = Across("upkeep: an operator's work on the stores meets every graph")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,14 @@ class Graphs:
         if row is None:
             raise GraphNotFound(scope.graph)
         return _graph_of(row)
+
+    async def every(self, tenant: TenantId | None = None) -> Sequence[GraphRow]:
+        """Graphs of every tenant, or of one, in the order of their names; for work on the stores."""
+        query = select(graphs).order_by(graphs.c.tenant, graphs.c.id)
+        if tenant is not None:
+            query = query.where(graphs.c.tenant == tenant)
+        async with self._database.read(_UPKEEP) as connection:
+            return [_graph_of(row) for row in await connection.execute(query)]
 
     async def check(self, scope: Scope) -> None:
         """Raises GraphNotFound unless the graph is there; what every read of memory asks first."""

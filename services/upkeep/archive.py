@@ -75,7 +75,7 @@ class Manifest:
     graphs: tuple[GraphEntry, ...]
     files: Mapping[str, FileEntry]
     revisions: Mapping[str, str] = field(default_factory=dict)
-    """Of the gateway's schemas, by component."""
+    """Of the gateway's tables, by component; none where they are not in it."""
     format: int = FORMAT
 
 
