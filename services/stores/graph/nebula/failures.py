@@ -38,7 +38,7 @@ class NebulaFailure(Exception):
     """A sentence failed. `str()` holds no user text and no host; `told` is what the server or client said."""
 
     def __init__(self, trouble: Trouble, code: int = 0, told: str = "") -> None:
-        name = ErrorCode._VALUES_TO_NAMES.get(code, "")
+        name = ErrorCode._VALUES_TO_NAMES.get(code, "") if code else ""
         super().__init__(f"NebulaGraph: {trouble.name}{f' ({name})' if name else ''}")
         self.trouble = trouble
         self.code = code

@@ -5,6 +5,7 @@ finish it; nothing else hears the answer. Made after a fork, never before.
 """
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -105,20 +106,27 @@ class Sessions:
             return wire.send(sentence)
         except NebulaFailure as failure:
             if failure.trouble.spoils:
-                self._forget(wire)
+                self._forget(wire, resumes=failure.trouble is Trouble.LOST)
             raise
         except BaseException:
-            self._forget(wire)
+            self._forget(wire, resumes=True)
             raise
 
-    def _forget(self, wire: Wire) -> None:
+    def _forget(self, wire: Wire, *, resumes: bool) -> None:
+        """A session that outlives its connection is gone on with: servers allow few and keep them for hours."""
         self._own.wire = None
         with self._lock:
             self._open.discard(wire)
-        wire.drop()
+        session = wire.drop()
+        self._own.left = (wire.address, session) if resumes and session is not None else None
 
     def _connect(self) -> Wire:
         """A session at one of the addresses, each in its turn; the last failure if none takes us."""
+        left: tuple[tuple[str, int], int] | None = getattr(self._own, "left", None)
+        self._own.left = None
+        if left is not None:
+            with contextlib.suppress(NebulaFailure):
+                return self._resume(*left)
         addresses = hosts_and_ports(self._settings.addresses)
         first = next(self._turns)
         for turn in range(first, first + len(addresses)):
@@ -127,6 +135,13 @@ class Sessions:
             except NebulaFailure as failure:
                 last = failure
         raise last
+
+    def _resume(self, address: tuple[str, int], session: int) -> Wire:
+        wire = Wire(*address, self._settings.connect_timeout_ms)
+        wire.resume(session, self._settings.call_timeout_ms)
+        with self._lock:
+            self._open.add(wire)
+        return wire
 
     def _sign_in(self, address: tuple[str, int]) -> Wire:
         settings = self._settings

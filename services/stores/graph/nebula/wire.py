@@ -39,6 +39,7 @@ class Wire:
     """An authenticated connection. Every method raises NebulaFailure."""
 
     def __init__(self, host: str, port: int, connect_timeout_ms: int) -> None:
+        self.address = (host, port)
         self._socket = TSocket(host, port)
         self._socket.setTimeout(connect_timeout_ms)
         transport = THeaderTransport(TBufferedTransport(self._socket))
@@ -64,6 +65,11 @@ class Wire:
             raise NebulaFailure(Trouble.LOST, answer.error_code, _text(answer.error_msg))
         self._session = answer.session_id
 
+    def resume(self, session: int, call_timeout_ms: int) -> None:
+        """Goes on with a session of another connection: a server binds it to none."""
+        self._socket.setTimeout(call_timeout_ms)
+        self._session = session
+
     def send(self, sentence: Sentence) -> Answer:
         """The answer to one sentence. A result that is not whole is a failure."""
         parameters = {name.encode(): to_thrift(value) for name, value in sentence.parameters.items()}
@@ -86,10 +92,14 @@ class Wire:
                 self._client.signout(session)
         self._socket.close()
 
-    def drop(self) -> None:
-        """Closes without a word: after a failure there may be an answer underway to another question."""
-        self._session = None
+    def drop(self) -> int | None:
+        """Closes without a word: after a failure an answer to another question may be under way.
+
+        Answers the session, which stays.
+        """
+        session, self._session = self._session, None
         self._socket.close()
+        return session
 
 
 @contextlib.contextmanager
