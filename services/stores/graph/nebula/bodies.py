@@ -55,8 +55,8 @@ Told = Alias | Claim | End | Denial | Verdict | Judged | Revoked | Span | Closed
 """What an edge says."""
 Node = Entity | Statement
 """What a vertex says."""
-Sayable = Claim | End | Denial | Verdict
-"""Records: the told things that hold texts."""
+Sayable = Alias | Claim | End | Denial | Verdict
+"""The told things that hold texts."""
 
 _KINDS: dict[type, str] = {
     Entity: layout.ENTITY.name,
@@ -211,15 +211,17 @@ def restored(old: Node, new: Node) -> Node:
     return replace(old, fact=new.fact, object=new.object)
 
 
-def silent(record: Sayable) -> Sayable:
-    """A record without its texts."""
-    match record:
+def silent(one: Sayable) -> Sayable:
+    """It without its texts; an alias is found by no key then."""
+    match one:
+        case Alias():
+            return replace(one, key="", name="")
         case Claim():
-            return replace(record, source=replace(record.source, quote=""), time_text="")
+            return replace(one, source=replace(one.source, quote=""), time_text="")
         case End() | Denial():
-            return replace(record, source=replace(record.source, quote=""))
+            return replace(one, source=replace(one.source, quote=""))
         case Verdict():
-            return replace(record, why="")
+            return replace(one, why="")
 
 
 def held(span: Span) -> tuple[int, int]:

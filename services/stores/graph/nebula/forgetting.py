@@ -12,7 +12,6 @@ from services.domain.ids import EntityId, StatementId
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.stores.graph.nebula import bodies, joins, layout, statements
-from services.stores.graph.nebula.bodies import Told
 from services.stores.graph.nebula.joins import Member
 from services.stores.graph.nebula.reads import (
     VIDS_A_SENTENCE,
@@ -25,7 +24,7 @@ from services.stores.graph.nebula.reads import (
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import EdgeKey, Sentence, Window
 from services.stores.graph.nebula.vids import Kind, Vid, kind_of, root, shelf_number, vid, vids
-from services.stores.graph.nebula.writes import deletions, drop_aliases, insert_told, keys
+from services.stores.graph.nebula.writes import deletions, drop_aliases, keys, silence
 from services.stores.graph.port import Forgetting
 from services.stores.sql.rows import in_chunks
 
@@ -39,14 +38,14 @@ async def forget(sessions: Sessions, scope: Scope, forgetting: Forgetting) -> No
     await sessions.update_all(_forgotten_statements(scope, forgetting, facts))
     nodes = await stored_entities(sessions, scope, forgetting.entities)
     await sessions.update_all(_forgotten_entities(scope, forgetting, nodes))
-    await drop_aliases(sessions, vids(scope, Kind.ENTITY, forgetting.entities))
+    await drop_aliases(sessions, scope, vids(scope, Kind.ENTITY, forgetting.entities))
     await sessions.update_all(_retold(scope, facts, retold))
 
     gone = vids(scope, Kind.STATEMENT, forgetting.statements)
-    await _empty(sessions, scope, await edges(sessions, gone, layout.RECORDS))
+    await silence(sessions, scope, await edges(sessions, gone, layout.RECORDS))
     sides = vids(scope, Kind.STATEMENT, [*forgetting.statements, *retold])
     for reversely in (False, True):
-        await _empty(sessions, scope, await edges(sessions, sides, [layout.VERDICT], reversely=reversely))
+        await silence(sessions, scope, await edges(sessions, sides, [layout.VERDICT], reversely=reversely))
     await _empty_named(sessions, scope, forgetting)
 
 
@@ -81,18 +80,11 @@ async def _empty_named(sessions: Sessions, scope: Scope, forgetting: Forgetting)
     named = {one.record for one in forgetting.records}
     about = vids(scope, Kind.STATEMENT, [one.statement for one in forgetting.records])
     found = await edges(sessions, about, _TEXTED)
-    await _empty(
+    await silence(
         sessions,
         scope,
         [one for one in found if isinstance(one, Claim | End | Denial | Verdict) and one.id in named],
     )
-
-
-async def _empty(sessions: Sessions, scope: Scope, found: Iterable[Told]) -> None:
-    """Writes records anew without their texts."""
-    records = [one for one in found if isinstance(one, Claim | End | Denial | Verdict)]
-    changed = [silent for one in records if (silent := bodies.silent(one)) != one]
-    await sessions.send_all(insert_told(scope, changed, anew=True))
 
 
 async def erase(sessions: Sessions, scope: Scope) -> None:
@@ -111,15 +103,15 @@ async def erase(sessions: Sessions, scope: Scope) -> None:
 async def _erase_members(sessions: Sessions, scope: Scope, shelf: Vid, members: Sequence[Member]) -> None:
     gone = [member.position.member for member in members]
     if kind_of(shelf) is Kind.STATEMENTS:
-        await _empty(sessions, scope, await edges(sessions, gone, _TEXTED))
-        await _empty(sessions, scope, await edges(sessions, gone, [layout.VERDICT], reversely=True))
+        await silence(sessions, scope, await edges(sessions, gone, _TEXTED))
+        await silence(sessions, scope, await edges(sessions, gone, [layout.VERDICT], reversely=True))
         for types, reversely in ((layout.FROM_STATEMENT, False), ([layout.VERDICT], True)):
             found = await keys(sessions, gone, types, reversely=reversely)
             await sessions.send_all(
                 sentence for edge, some in found.items() for sentence in deletions(edge, some)
             )
     else:
-        await drop_aliases(sessions, gone)
+        await drop_aliases(sessions, scope, gone)
     await sessions.send(statements.delete_vertices(gone))
     shelved = [EdgeKey(one.position.member, shelf, one.position.created_at) for one in members]
     await sessions.send_all(deletions(layout.ON_SHELF, shelved))

@@ -159,7 +159,7 @@ async def find_entities(
     found = [
         one
         for one in await edges(sessions, asked, [layout.ALIAS])
-        if isinstance(one, Alias) and one.recorded_at <= known_at and one.key in wanted
+        if isinstance(one, Alias) and one.recorded_at <= known_at and one.key in wanted and one.name + one.key
     ]
     nodes = await entities(sessions, scope, [alias.entity for alias in found])
     by_key: dict[str, dict[EntityId, Entity]] = defaultdict(dict)
@@ -179,7 +179,10 @@ async def aliases(sessions: Sessions, scope: Scope, known_at: Revision) -> list[
     members = await joins.all_members(sessions, shelves, [layout.ON_SHELF], known_at)
     nodes = [member.position.member for member in members]
     found = await edges(sessions, nodes, [layout.ALIAS], reversely=True)
-    known = [one for one in found if isinstance(one, Alias) and one.recorded_at <= known_at]
+    # One without texts is left of a deletion that failed half way.
+    known = [
+        one for one in found if isinstance(one, Alias) and one.recorded_at <= known_at and one.name + one.key
+    ]
     return sorted(known, key=lambda alias: (alias.key, alias.type, alias.entity))
 
 

@@ -113,7 +113,7 @@ class Sessions:
             raise
 
     def _forget(self, wire: Wire, *, resumes: bool) -> None:
-        """A session that outlives its connection is gone on with: servers allow few and keep them for hours."""
+        """A session that outlives its connection is gone on with: servers allow few, and keep them long."""
         self._own.wire = None
         with self._lock:
             self._open.discard(wire)

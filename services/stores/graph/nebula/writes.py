@@ -15,7 +15,7 @@ from services.domain.ids import EntityId, Revision, SpanId, StatementId
 from services.domain.records import Record, Verdict
 from services.domain.scope import Scope
 from services.stores.graph.nebula import bodies, layout, statements
-from services.stores.graph.nebula.bodies import Closed, Judged, Node, Revoked, Told
+from services.stores.graph.nebula.bodies import Closed, Judged, Node, Revoked, Sayable, Told
 from services.stores.graph.nebula.layout import NEVER, OPEN, SHELF_REVISIONS, UNKNOWN_START, Edge, Tag
 from services.stores.graph.nebula.reads import (
     StoredEntity,
@@ -130,7 +130,7 @@ async def write(sessions: Sessions, rows: Batch) -> None:
     await sessions.send_all(_vertices(rows, known, facts))
     await sessions.update_all([*_restored(rows, known, facts), *_widened(rows, facts)])
     told = [*rows.others, *rows.aliases, *await _new_spans(sessions, rows, facts)]
-    await sessions.send_all([*_joined(scope, stored), *insert_told(scope, told)])
+    await sessions.send_all([*_joined(scope, stored), *_insert_told(scope, told)])
     await _drop_forgotten_aliases(sessions, rows)
 
 
@@ -244,13 +244,29 @@ async def _drop_forgotten_aliases(sessions: Sessions, rows: Batch) -> None:
     """A commit that is applied late must not name again what a later revision forgot."""
     nodes = await stored_entities(sessions, rows.scope, [alias.entity for alias in rows.aliases])
     forgotten = [id for id, row in nodes.items() if row.forgotten_at >= rows.revision]
-    await drop_aliases(sessions, vids(rows.scope, Kind.ENTITY, forgotten))
+    await drop_aliases(sessions, rows.scope, vids(rows.scope, Kind.ENTITY, forgotten))
 
 
-async def drop_aliases(sessions: Sessions, nodes: Sequence[Vid]) -> None:
+async def drop_aliases(sessions: Sessions, scope: Scope, nodes: Sequence[Vid]) -> None:
     """All aliases of some entities."""
+    await silence(sessions, scope, await edges(sessions, nodes, [layout.ALIAS], reversely=True))
     found = await keys(sessions, nodes, [layout.ALIAS], reversely=True)
     await sessions.send_all(deletions(layout.ALIAS, found[layout.ALIAS]))
+
+
+async def silence(sessions: Sessions, scope: Scope, found: Iterable[Told]) -> None:
+    """Writes what is told anew without its texts, at both ends of its edges."""
+    rows: dict[Edge, list[KeyedRow]] = defaultdict(list)
+    for one in found:
+        if isinstance(one, Sayable):
+            silent = bodies.silent(one)
+            if silent != one:
+                rows[bodies.edge_of(one)].append(
+                    (bodies.key_of(scope, one), {"body": bodies.body_of(silent)})
+                )
+    await sessions.send_all(
+        sentence for edge, keyed in rows.items() for sentence in _inserts(edge, keyed, anew=True)
+    )
 
 
 async def keys(
@@ -272,13 +288,13 @@ def deletions(edge: Edge, gone: Sequence[EdgeKey]) -> Iterable[Sentence]:
     return (statements.delete_edges(edge, chunk) for chunk in _chunks(gone))
 
 
-def insert_told(scope: Scope, found: Iterable[Told], *, anew: bool = False) -> Iterable[Sentence]:
+def _insert_told(scope: Scope, found: Iterable[Told]) -> Iterable[Sentence]:
     """What is told, as edges."""
     rows: dict[Edge, list[KeyedRow]] = defaultdict(list)
     for one in found:
         rows[bodies.edge_of(one)].append((bodies.key_of(scope, one), {"body": bodies.body_of(one)}))
     for edge, keyed in rows.items():
-        yield from _inserts(edge, keyed, anew=anew)
+        yield from _inserts(edge, keyed)
 
 
 def _inserts(edge: Edge, rows: Sequence[KeyedRow], *, anew: bool = False) -> Iterable[Sentence]:
