@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from gateway.admin_commands import backup, migrate, move, verify
+from gateway.admin_commands import backup, migrate, move, reembed, verify
 from gateway.configured import BadSettings, Settings, read_settings
 from gateway.credits.audit import CHECKS, Finding
 from gateway.credits.audit import audit as find
@@ -31,6 +31,7 @@ app.command("verify")(verify.command)
 app.command("backup")(backup.backup_command)
 app.command("restore")(backup.restore_command)
 app.command("move")(move.command)
+app.command("reembed")(reembed.command)
 
 DataDir = Annotated[
     Path | None, typer.Option(help="Folder of the embedded databases (default: .palimpsest).")
