@@ -1,4 +1,4 @@
-"""The graph suite on PostgreSQL."""
+"""The graph suite on PostgreSQL, under row-level security."""
 
 import pytest
 
@@ -11,8 +11,8 @@ from tests.contracts.graph_store import GraphStoreContract
 @pytest.mark.postgres
 class TestPostgresGraph(GraphStoreContract):
     @pytest.fixture
-    def place(self, postgres_url: str) -> str:
-        return postgres_url
+    def place(self, server_url: str) -> str:
+        return server_url
 
     async def make_store(self, place: str) -> GraphStore:
-        return await SqlGraphStore.open(postgres_engine(place))
+        return await SqlGraphStore.open(postgres_engine(place), migrate=False)

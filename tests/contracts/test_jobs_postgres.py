@@ -1,4 +1,4 @@
-"""Jobs on PostgreSQL: one database for both."""
+"""Jobs on PostgreSQL under row-level security: one database for both."""
 
 from collections.abc import AsyncIterator
 
@@ -13,7 +13,7 @@ from tests.contracts.jobs import JobsContract
 @pytest.mark.postgres
 class TestPostgresJobs(JobsContract):
     @pytest.fixture
-    async def stores(self, postgres_url: str, clock: SkewedClock) -> AsyncIterator[Stores]:
-        stores = await open_stores(postgres_engine(postgres_url), postgres_engine(postgres_url), clock=clock)
+    async def stores(self, server_url: str, clock: SkewedClock) -> AsyncIterator[Stores]:
+        stores = await open_stores(postgres_engine(server_url), postgres_engine(server_url), clock=clock)
         yield stores
         await stores.close()

@@ -1,4 +1,4 @@
-"""The memory contract on PostgreSQL."""
+"""The memory contract on PostgreSQL, under row-level security."""
 
 from collections.abc import Iterator
 
@@ -14,16 +14,16 @@ from tests.contracts.memory_store import (
     TextIsolationContract,
     VoiceContract,
 )
-from tests.doubles.postgres_server import PostgresServer
+from tests.doubles.postgres_server import PostgresServer, as_server
 
 pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture(scope="module")
-def url(postgres_server: PostgresServer) -> Iterator[str]:
+def url(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
     """One database for all: `memory` empties the scopes that tests use."""
-    with postgres_server.database() as url:
-        yield url
+    with postgres_server.database(migrated_template) as url:
+        yield as_server(url)
 
 
 class Postgres(MemoryFixtures):

@@ -27,7 +27,7 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path, clock: SkewedCl
     if request.param == "sqlite":
         stores = await sqlite_stores(tmp_path, clock)
     else:
-        url = request.getfixturevalue("postgres_url")
+        url = request.getfixturevalue("server_url")
         stores = await open_stores(postgres_engine(url), postgres_engine(url), clock=clock)
     yield stores
     await stores.close()

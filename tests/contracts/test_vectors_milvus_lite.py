@@ -5,19 +5,18 @@ import itertools
 import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from services.domain.instants import BEGINNING, FOREVER, Instant
 from services.domain.scope import Scope
 from services.stores.errors import StoreUnavailable
 from services.stores.vectors.lite import LiteServer
 from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorRow, VectorStore
+from tests.contracts.vector_filters import IDS, WHERE, VectorFiltersContract, a_row
 from tests.contracts.vector_models import MoreVectorModels
 from tests.contracts.vector_reembed import ReembedContract
 from tests.contracts.vector_store import DIMENSION, FACTS, VectorStoreContract, axis, fresh_scope
@@ -35,7 +34,7 @@ async def store(milvus_lite: LiteServer) -> AsyncIterator[MilvusVectorStore]:
     await store.close()
 
 
-class TestMilvusLiteVectors(VectorStoreContract):
+class TestMilvusLiteVectors(VectorStoreContract, VectorFiltersContract):
     """Rows here are flushed at 200, so that batches of the contract cross it."""
 
 
@@ -189,33 +188,9 @@ class TestServerLoss:
             await store.close()
 
 
-INSTANTS = st.sampled_from([BEGINNING, Instant(-5), Instant(0), Instant(7), Instant(50), FOREVER])
-NAMES = st.sampled_from(["", "one", "two"])
-SOME = st.lists(st.sampled_from(["one", "two", "three"]), max_size=2, unique=True)
-IDS = [f"r{i}" for i in range(12)]
-
-
-@st.composite
-def rows(draw: st.DrawFn) -> VectorRow:
-    seed = draw(st.integers(0, 2**32 - 1))
-    vector = np.random.default_rng(seed).standard_normal(DIMENSION).astype(np.float32)
-    columns: dict[str, Any] = {name: draw(NAMES) for name in ("aspect", "subject", "object", "session")}
-    return VectorRow(draw(st.sampled_from(IDS)), vector, draw(INSTANTS), draw(INSTANTS), **columns)
-
-
-WHERE = st.builds(
-    VectorFilter,
-    holds_at=st.none() | INSTANTS,
-    since=st.none() | INSTANTS,
-    until=st.none() | INSTANTS,
-    aspects=SOME,
-    subjects=SOME,
-    sessions=SOME,
-    ids=st.lists(st.sampled_from(IDS), max_size=6, unique=True),
-)
 OPERATIONS = st.lists(
     st.one_of(
-        st.tuples(st.just("upsert"), st.lists(rows(), min_size=1, max_size=6)),
+        st.tuples(st.just("upsert"), st.lists(a_row(), min_size=1, max_size=6)),
         st.tuples(st.just("delete"), st.lists(st.sampled_from(IDS), min_size=1, max_size=4)),
         st.tuples(st.just("search"), WHERE),
         st.tuples(st.just("flush"), st.none()),

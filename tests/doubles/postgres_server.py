@@ -16,6 +16,8 @@ from typing import Any
 import psycopg
 
 START_TIMEOUT_SECONDS = 60
+SERVER_ROLE = "palimpsest_server"
+"""Whom stores connect as: it owns nothing and bypasses nothing. Made with the first migrated database."""
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -27,6 +29,11 @@ _SETTINGS = {
     "autovacuum": "off",
     "shared_buffers": "64MB",
 }
+
+
+def as_server(url: str) -> str:
+    """The URL of a database by SERVER_ROLE."""
+    return url.replace("//palimpsest@", f"//{SERVER_ROLE}@")
 
 
 class PostgresServer:

@@ -147,7 +147,7 @@ async def test_the_cases_on_sqlite(tmp_path: Path, orders: Orders) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("orders", ORDERS)
-async def test_the_cases_on_postgresql(tmp_path: Path, postgres_url: str, orders: Orders) -> None:
+async def test_the_cases_on_postgresql(tmp_path: Path, server_url: str, orders: Orders) -> None:
     clock = Clock()
-    async with a_product(tmp_path, url=postgres_url, now=clock) as product:
+    async with a_product(tmp_path, url=server_url, now=clock) as product:
         await run_cases(product, clock, orders)

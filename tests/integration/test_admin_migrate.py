@@ -1,5 +1,6 @@
 """`palimpsest-admin migrate`: what it does, tells and refuses; servers that may not migrate."""
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from sqlalchemy import make_url
 from typer.testing import CliRunner, Result
 
 from gateway.admin import app
+from gateway.ingest.durable import DurableEngine, DurableSettings, Run
 from gateway.main import open_gateway_stores
 from gateway.settings import GatewaySettings
 from services.runtime.databases import graph_database
@@ -101,7 +103,7 @@ async def test_a_server_may_be_told_to_migrate(on_postgres: str, monkeypatch: py
 
 @pytest.mark.postgres
 def test_the_role_of_servers_may_use_tables_and_change_none(on_postgres: str) -> None:
-    role = f"app {make_url(on_postgres).database}"
+    role = f"app_{make_url(on_postgres).database}"
     with psycopg.connect(on_postgres, autocommit=True) as connection:
         connection.execute(f'CREATE ROLE "{role}" LOGIN')
         try:
@@ -123,6 +125,22 @@ def test_the_role_of_servers_may_use_tables_and_change_none(on_postgres: str) ->
                 ):
                     with pytest.raises(psycopg.errors.InsufficientPrivilege):
                         server.execute(refused.encode())
+            asyncio.run(_run_workflow(on_postgres.replace("//palimpsest@", f"//{role}@")))
         finally:
             connection.execute(f'DROP OWNED BY "{role}"')
             connection.execute(f'DROP ROLE "{role}"')
+
+
+async def _run_workflow(url: str) -> None:
+    """The durable engine as a server has it: on tables that it may use and not make."""
+    engine, done = DurableEngine(DurableSettings(url, "test")), asyncio.Event()
+
+    async def work(_run: Run, _argument: str) -> None:
+        done.set()
+
+    engine.register("work", work)
+    await engine.launch()
+    await engine.start("work", "one", "")
+    async with asyncio.timeout(60):
+        await done.wait()
+    await engine.close()

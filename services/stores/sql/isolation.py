@@ -5,14 +5,18 @@ settings of the transaction too (docs/adr/0010-migrations.md): a query that forg
 nothing.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import structlog
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import JobId
 from services.domain.scope import Scope, TenantId
 from services.stores.sql.rows import is_storable
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,25 @@ _BIND = text(
 )
 
 
+_PASSES = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+
+
 async def bind(connection: AsyncConnection, whose: Whose) -> None:
     """Tells the transaction of a connection whose rows it may touch. SQLite has nothing to be told."""
     if connection.dialect.name == "postgresql":
         await connection.execute(_BIND, _values(whose))
+
+
+async def warn_unless_bound(connection: AsyncConnection, component: str) -> None:
+    """Logs that policies don't bind the role of this connection: a superuser, or one with BYPASSRLS."""
+    if connection.dialect.name == "postgresql" and await connection.scalar(_PASSES):
+        log.warning("row-level security does not bind this role", component=component)
+
+
+def settings_of(whose: Whose) -> Mapping[str, str]:
+    """The settings of a transaction over these rows, all of SETTINGS; empty where nothing is meant."""
+    values = _values(whose)
+    return {name: values[name.partition(".")[2]] for name in SETTINGS}
 
 
 def _values(whose: Whose) -> dict[str, str]:

@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from services.stores.errors import SchemaAhead, SchemaBehind, SchemaDiffers
 from services.stores.sql.database import Database
-from services.stores.sql.isolation import Nobody
+from services.stores.sql.isolation import Nobody, warn_unless_bound
 from services.stores.sql.settings import MigrateAtStart
 
 HEAD = "head"
@@ -81,7 +81,9 @@ async def open_schema(engine: AsyncEngine, schema: Schema, *, migrate: bool) -> 
 
     Raises SchemaBehind (where it may not migrate), SchemaAhead, SchemaDiffers, StoreUnavailable.
     """
-    state = await _read_state(engine, schema)
+    async with Database(engine, schema.component).read(Nobody()) as connection:
+        await warn_unless_bound(connection, schema.component)
+        state = await connection.run_sync(_state, schema)
     if state.revision == schema.head:
         return
     if not migrate:
@@ -109,7 +111,8 @@ async def downgrade(engine: AsyncEngine, schema: Schema, to: str) -> Migrated:
 
 async def upgrade_sql(engine: AsyncEngine, schema: Schema) -> str:
     """The SQL that `upgrade` would send now; "" when there is nothing to do. Changes nothing."""
-    state = await _read_state(engine, schema)
+    async with Database(engine, schema.component).read(Nobody()) as connection:
+        state = await connection.run_sync(_state, schema)
     if state.revision == schema.head:
         return ""
     told = io.StringIO()
@@ -127,11 +130,6 @@ async def upgrade_sql(engine: AsyncEngine, schema: Schema) -> str:
     with context.begin_transaction():
         context.run_migrations(op=Operations(context))
     return told.getvalue().strip() + "\n"
-
-
-async def _read_state(engine: AsyncEngine, schema: Schema) -> _State:
-    async with Database(engine, schema.component).read(Nobody()) as connection:
-        return await connection.run_sync(_state, schema)
 
 
 async def take_turn(connection: AsyncConnection, schema: Schema) -> None:

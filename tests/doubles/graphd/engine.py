@@ -9,7 +9,7 @@ from tests.doubles.graphd.evaluate import Evaluator
 from tests.doubles.graphd.parsing import parse
 from tests.doubles.graphd.refusals import execution_error, semantic_error
 from tests.doubles.graphd.sessions import Session
-from tests.doubles.graphd.space import Space
+from tests.doubles.graphd.space import Contents, Space
 from tests.doubles.graphd.statements import (
     AddHosts,
     CreateSchema,
@@ -36,6 +36,14 @@ class GraphEngine:
         self._lock = threading.Lock()
         self._hosts: list[tuple[bytes, int]] = [(b"127.0.0.1", 9779)]
         self._spaces: dict[str, Space] = {}
+
+    def contents(self, space: str) -> Contents:
+        with self._lock:
+            return self._space(space).contents()
+
+    def restore(self, space: str, contents: Contents) -> None:
+        with self._lock:
+            self._space(space).restore(contents)
 
     def execute(
         self, session: Session, statement: str, parameters: Mapping[str, Value], *, partially: bool
@@ -78,6 +86,11 @@ class GraphEngine:
                     return None if partially else reads.read(space, parsed, evaluator)
                 case _:
                     return writes.write(space, parsed, evaluator, partially=partially)
+
+    def remains(self, space: str) -> list[Mapping[str, Value]]:
+        """See Space.remains."""
+        with self._lock:
+            return list(self._space(space).remains())
 
     def _space(self, name: str) -> Space:
         if name not in self._spaces:

@@ -13,6 +13,15 @@ _Ends = dict[tuple[bytes, str], dict[tuple[int, bytes], Properties]]
 
 
 @dataclass(frozen=True, slots=True)
+class Contents:
+    """All data of a space: vertices with their tags, and edges by source and by destination."""
+
+    vertices: Mapping[bytes, Mapping[str, Properties]]
+    forth: _Ends
+    back: _Ends
+
+
+@dataclass(frozen=True, slots=True)
 class EdgeKey:
     src: bytes
     name: str
@@ -102,6 +111,22 @@ class Space:
         if not (begins or ends):
             self._edges_at.get(at, set()).discard(key)
 
+    def contents(self) -> Contents:
+        """A copy: later writes don't change it."""
+        vertices = {vid: dict(tags) for vid, tags in self._vertices.items() if tags}
+        return Contents(vertices, _copied(self._forth), _copied(self._back))
+
+    def restore(self, contents: Contents) -> None:
+        """Puts back all data as they were."""
+        self._vertices = {vid: dict(tags) for vid, tags in contents.vertices.items()}
+        self._forth, self._back = _copied(contents.forth), _copied(contents.back)
+        self._edges_at = {}
+        for (src, name), found in self._forth.items():
+            self._edges_at.setdefault(src, set()).update(EdgeKey(src, name, *other) for other in found)
+        for (dst, name), found in self._back.items():
+            keys = {EdgeKey(src, name, rank, dst) for rank, src in found}
+            self._edges_at.setdefault(dst, set()).update(keys)
+
     def edges_from(self, vid: bytes, name: str) -> Iterator[EdgeValue]:
         """Edges that begin here, by rank and destination."""
         found = self._forth.get((vid, name), {})
@@ -114,6 +139,16 @@ class Space:
         for rank, src in sorted(found):
             yield EdgeValue(vid, src, name, rank, -1, found[rank, src])
 
+    def remains(self) -> list[Properties]:
+        """What every vertex and every end of an edge holds: for tests of deletions."""
+        ends = (*self._forth.values(), *self._back.values())
+        tags = [props for tags in self._vertices.values() for props in tags.values()]
+        return [*tags, *(props for end in ends for props in end.values())]
+
     def keys_at(self, vid: bytes) -> set[EdgeKey]:
         """All edges that begin or end here, as far as this end knows of them."""
         return set(self._edges_at.get(vid, ()))
+
+
+def _copied(ends: _Ends) -> _Ends:
+    return {end: dict(found) for end, found in ends.items() if found}

@@ -1,0 +1,1 @@
+"""The shared SQL helper, without a database."""

@@ -1,0 +1,1 @@
+"""Tests of the parts of upkeep that need no store."""

@@ -1,0 +1,75 @@
+"""Items as lines of JSON: what goes in comes out, whatever text it holds, and each on one line."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.domain.ids import Revision
+from services.domain.instants import Instant
+from services.domain.records import VerdictKind
+from services.stores.graph.port import Alias
+from services.stores.memory.port import Decision, RevisionEntry
+from services.upkeep.items import (
+    EntityItem,
+    Item,
+    Part,
+    PassageItem,
+    StatementItem,
+    VoiceItem,
+    from_json,
+    part_of,
+    to_json,
+)
+from tests.builders import Maker, a_scope, on, text
+from tests.contracts.memory_base import aspect, claim, end, full_episode, version, whole_passage
+
+MAKE = Maker(a_scope())
+IVO, LIKES = MAKE.entity("Ivo"), MAKE.predicate("likes")
+
+
+def items(words: str) -> list[Item]:
+    """One of each part, with `words` wherever text may be."""
+    entity = replace(IVO, name=words, aliases=(words, "x"))
+    fact = replace(MAKE.statement(IVO, LIKES, text(words)), fact=words, event_at=on("2020-01-01"))
+    other = MAKE.statement(IVO, LIKES, LIKES)
+    said = replace(MAKE.claim(fact, start=on("2020-01-01")), time_text=words, revoked_at=Revision(4))
+    span = replace(MAKE.span(fact, None, on("2021-01-01"), 2), known_to=Revision(4))
+    verdict = replace(MAKE.verdict(fact, other, VerdictKind.DUPLICATE), why=words)
+    held = replace(aspect("a", text=words or "x"), claims=(claim("c", "a"),), ends=(end("e", "a", 2, "b"),))
+    return [
+        EntityItem(entity, "AACAPw=="),
+        Alias(words, LIKES.type, LIKES.id, words, Revision(3)),
+        StatementItem(fact, (said,), (MAKE.end(fact, on("2021-01-01")),), (MAKE.denial(fact),), (span,)),
+        verdict,
+        replace(full_episode(), text=words, metadata=((words, words),), heading=(words,)),
+        PassageItem(replace(whole_passage("p", "e"), text=words), "AACAPw=="),
+        replace(version(2), text=words),
+        VoiceItem(held),
+        Decision("d", Revision(2), Instant(7), "merge", "t", words, words),
+        RevisionEntry(Revision(2), "commit", Instant(-7), True, b"", words),
+    ]
+
+
+def test_there_is_one_of_each_part() -> None:
+    assert [part_of(item) for item in items("x")] == list(Part)
+
+
+@given(words=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=40))
+def test_an_item_comes_back_from_its_line(words: str) -> None:
+    for item in items(words):
+        line = to_json(item)
+        assert b"\n" not in line
+        back = from_json(part_of(item), line)
+        assert back == item
+        if isinstance(item, Alias):
+            assert isinstance(back, Alias)
+            assert back.recorded_at == item.recorded_at  # which no comparison sees
+
+
+def test_a_line_that_is_no_such_item_is_refused() -> None:
+    for part in Part:
+        for line in (b"", b"{}", b"[]", b"null", b"{"):
+            with pytest.raises(ValueError):
+                from_json(part, line)
