@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from gateway.admin_commands import backup, migrate, move, reembed, verify
+from gateway.admin_commands import backup, bootstrap, migrate, move, reembed, verify
 from gateway.configured import BadSettings, Settings, read_settings
 from gateway.credits.audit import CHECKS, Finding
 from gateway.credits.audit import audit as find
@@ -26,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+app.command("bootstrap")(bootstrap.command)
 app.command("migrate")(migrate.command)
 app.command("verify")(verify.command)
 app.command("backup")(backup.backup_command)

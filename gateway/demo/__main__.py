@@ -1,7 +1,7 @@
 """`python -m gateway.demo`: starts the product, tells the story, stops what it started.
 
 Exit code 0: every fact that the story tells holds. 1: some don't, or the product did not start.
-KEEP=1 leaves it running and says how to talk to it. STORES names the stores; only `embedded` is built.
+KEEP=1 leaves it running and says how to talk to it. STORES=production takes other stores than the embedded.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import shlex
 import signal
 import sys
 import time
+from contextlib import AsyncExitStack
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from rich.console import Console
 from gateway.demo import changes, conversation, handbook, money
 from gateway.demo.child import Child, NotUp, admin, product
 from gateway.demo.stage import Stage
+from gateway.demo.stores import chosen, stores
 from palimpsest.connection import Connection, new_request_id
 from palimpsest.errors import CallError
 from palimpsest.v1 import admin_pb2
@@ -36,7 +38,8 @@ def main(
 ) -> None:
     """Starts Palimpsest for itself alone, tells a story by real calls, stops what it started.
 
-    KEEP=1 leaves it running; STORES=embedded are the only stores yet. Exit code 0: every fact held.
+    KEEP=1 leaves it running. STORES=production runs it on PostgreSQL, Milvus and NebulaGraph on loopback.
+    Exit code 0: every fact held.
     """
     sys.exit(tell(short))
 
@@ -44,13 +47,6 @@ def main(
 def tell(short: bool) -> int:
     """Tells the story; returns the exit code."""
     console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH)
-    stores = os.environ.get("STORES") or "embedded"
-    if stores != "embedded":
-        console.print(
-            f"STORES={stores}: the demo runs on the embedded stores (SQLite, Milvus Lite) only. "
-            "Production stores (NebulaGraph, Milvus, PostgreSQL) come later."
-        )
-        return 1
     # As Ctrl-C: what was started is stopped on the way out.
     # SIGINT too: a shell that starts programs in the background has them ignore it.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -65,9 +61,11 @@ def tell(short: bool) -> int:
 async def _run(console: Console, short: bool, keep: bool) -> int:
     started = time.monotonic()
     console.print("[bold]Palimpsest[/]: facts that stop being true are struck through, dated and attributed.")
-    console.print("Starting `palimpsest up` in a folder of its own …")
     try:
-        async with product(keep) as child:
+        async with AsyncExitStack() as stack:
+            settings = stack.enter_context(stores(chosen(), console, keep))
+            console.print("Starting `palimpsest up` in a folder of its own …")
+            child = await stack.enter_async_context(product(keep, settings))
             console.print(f"It serves on {child.target} after {time.monotonic() - started:.0f} s.")
             operator = _operator_key(child)
             key = await _make_tenant(child.target, operator)

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,7 @@ class Child:
     process: subprocess.Popen[bytes]
     folder: Path
     target: str
+    settings: Mapping[str, str]
 
     @property
     def data_dir(self) -> Path:
@@ -60,17 +61,17 @@ def program(name: str) -> str:
 
 
 @asynccontextmanager
-async def product(keep: bool) -> AsyncIterator[Child]:
+async def product(keep: bool, settings: Mapping[str, str]) -> AsyncIterator[Child]:
     """`palimpsest up` on a free port and a folder of its own, healthy; stopped and removed at the end.
 
-    With `keep` it goes on when the story ends well. Raises NotUp.
+    `settings` are environment variables. With `keep` it goes on when the story ends well. Raises NotUp.
     """
     folder = Path(tempfile.mkdtemp(prefix="palimpsest-demo-"))
     process: subprocess.Popen[bytes] | None = None
     kept = False
     try:
-        process = _start(folder)
-        child = Child(process, folder, await _target(process, folder))
+        process = _start(folder, settings)
+        child = Child(process, folder, await _target(process, folder), settings)
         await _healthy(child.target)
         yield child
         kept = keep
@@ -81,12 +82,12 @@ async def product(keep: bool) -> AsyncIterator[Child]:
             shutil.rmtree(folder)
 
 
-def _start(folder: Path) -> subprocess.Popen[bytes]:
+def _start(folder: Path, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
     # A session of its own: Ctrl-C reaches the demo alone, which then stops the product.
     with (folder / "up.output").open("wb") as output:
         return subprocess.Popen(
             [program("palimpsest"), "up", "--port", "0", "--data-dir", str(folder / "data")],
-            env=_environment(),
+            env=environment(settings),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -94,9 +95,10 @@ def _start(folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _environment() -> dict[str, str]:
-    """Without the settings of another installation: what runs is the default."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PALIMPSEST_")}
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """These settings and none of another installation: what runs is otherwise the default."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("PALIMPSEST_")}
+    return others | dict(settings)
 
 
 async def _target(process: subprocess.Popen[bytes], folder: Path) -> str:
@@ -121,9 +123,14 @@ async def _healthy(target: str) -> None:
 
 def admin(child: Child, command: str) -> subprocess.CompletedProcess[str]:
     """Runs `palimpsest-admin` on the child's data."""
+    return run_admin([command, "--data-dir", str(child.data_dir)], child.settings)
+
+
+def run_admin(arguments: Sequence[str], settings: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs `palimpsest-admin` with these settings and waits for it."""
     return subprocess.run(
-        [program("palimpsest-admin"), command, "--data-dir", str(child.data_dir)],
-        env=_environment(),
+        [program("palimpsest-admin"), *arguments],
+        env=environment(settings),
         capture_output=True,
         text=True,
         check=False,

@@ -1,7 +1,7 @@
 """Resources: the stores, engine and embedder of one process, opened and closed together."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ from services.runtime.databases import graph_database, memory_database
 from services.runtime.models import open_embedder, open_engine
 from services.runtime.settings import ServiceSettings
 from services.stores.errors import StoreUnavailable
+from services.stores.graph.nebula.bootstrap import bootstrap
 from services.stores.graph.nebula.store import NebulaGraphStore
 from services.stores.graph.port import GraphStore
 from services.stores.graph.sql import SqlGraphStore
@@ -77,6 +78,13 @@ async def prepare(settings: ServiceSettings, stack: AsyncExitStack) -> ServiceSe
     async with AsyncExitStack() as once:
         await open_resources(shared, once)
     return shared
+
+
+async def bootstrap_graph(settings: ServiceSettings) -> Sequence[str]:
+    """Makes the cluster of the settings ready; answers what was done, a line each. Raises StoreError."""
+    if settings.nebula is None:
+        return ["no NebulaGraph cluster is set: `palimpsest-admin migrate` makes the tables of graphs in SQL"]
+    return await bootstrap(settings.nebula)
 
 
 async def _graph(settings: ServiceSettings, stack: AsyncExitStack) -> GraphStore:
