@@ -106,10 +106,12 @@ async def _count_on(connection: AsyncConnection, table: Table) -> None:
     if serial is None or serial.autoincrement is not True:
         return
     latest = (await connection.execute(select(func.max(serial)))).scalar_one()
-    if latest is not None:
-        query = text("SELECT setval(pg_get_serial_sequence(:table, :column), :latest)")
-        values = {"table": table.name, "column": serial.name, "latest": latest}
-        await connection.execute(query, values)
+    # Counted there, not set: a server's role may use a sequence, and not change it.
+    query = text(
+        "SELECT max(nextval(pg_get_serial_sequence(:table, :column))) FROM generate_series(1, :latest)"
+    )
+    values = {"table": table.name, "column": serial.name, "latest": latest or 0}
+    await connection.execute(query, values)
 
 
 async def _insert(connection: AsyncConnection, table: Table, archive: ArchiveIn) -> None:

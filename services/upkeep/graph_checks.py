@@ -1,6 +1,6 @@
 """Checks of the graph: statements with all that is theirs, aliases, and what episodes say."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from services.domain.beliefs import believed, hull, in_force
 from services.domain.graph import Span, Statement
@@ -145,6 +145,7 @@ class EpisodeCheck:
 
     async def look(self, seen: Seen, units: Sequence[str]) -> list[Difference]:
         found: list[Difference] = []
+        said: dict[EpisodeId, Records] = {}
         ids = [EpisodeId(unit) for unit in units]
         for episode in await self._stores.text.episodes(seen.scope, ids):
             records = await self._stores.graph.of_episode(seen.scope, episode.id)
@@ -158,8 +159,8 @@ class EpisodeCheck:
                 found.append(
                     Difference(Kind.EVIDENCE_WITHOUT_EPISODE, seen.scope, episode.id, where, episode.id)
                 )
-            found += await self._lost_statements(seen, episode.id, records)
-        return found
+            said[episode.id] = records
+        return [*found, *await self._lost_statements(seen, said)]
 
     async def _spoken(self, seen: Seen, episode: EpisodeId) -> bool:
         aspects = await self._stores.voice.of_episode(seen.scope, episode)
@@ -169,25 +170,30 @@ class EpisodeCheck:
         mine = [record for record in records if record.episode == episode]
         return bool(in_force(mine, seen.known_at))
 
-    async def _lost_statements(self, seen: Seen, episode: EpisodeId, records: Records) -> list[Difference]:
-        every: list[Claim | End | Denial | Verdict] = [
-            *records.claims,
-            *records.ends,
-            *records.denials,
-            *records.verdicts,
-        ]
-        counting = in_force(every, seen.known_at)
-        named = {side for record in counting for side in _sides(record)}
+    async def _lost_statements(self, seen: Seen, said: Mapping[EpisodeId, Records]) -> list[Difference]:
+        counting = {episode: _every(records, seen) for episode, records in said.items()}
+        named = {side for records in counting.values() for record in records for side in _sides(record)}
         if not named:
             return []
         stored = await self._stores.graph.records(seen.scope, sorted(named))
         there = {statement.id for statement in stored.statements}
         return [
             Difference(Kind.EDGE_WITHOUT_END, seen.scope, record.id, f"record of {side}", episode)
-            for record in counting
+            for episode, records in counting.items()
+            for record in records
             for side in _sides(record)
             if side not in there
         ]
+
+
+def _every(records: Records, seen: Seen) -> list[Claim | End | Denial | Verdict]:
+    every: list[Claim | End | Denial | Verdict] = [
+        *records.claims,
+        *records.ends,
+        *records.denials,
+        *records.verdicts,
+    ]
+    return in_force(every, seen.known_at)
 
 
 def _covers(outer: Interval, inner: Interval) -> bool:

@@ -306,6 +306,8 @@ async def everything(memory: SqlMemory, scope: Scope) -> list[Any]:
         (await text.document_passages(scope, DOCUMENT, 9, Page())).items,
         (await text.list_episodes(scope, None, None, Page())).items,
         (await text.scan_passages(scope, Page())).items,
+        (await text.scan_episodes(scope, Page())).items,
+        (await text.scan_versions(scope, Page())).items,
         await text.count_episodes(scope),
         await memory.staging.staged(scope, EpisodeId("e")),
     ]
