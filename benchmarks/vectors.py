@@ -1,8 +1,8 @@
 """Dense search as recall asks for it, on Milvus Lite, on the real Milvus server, and in arrays beside them.
 
-One graph of 5,000 and one of 50,000 statements, 384 dimensions; each search is for the 40 nearest of that
-graph whose hull holds at an instant, which about six rows in ten do. Arrays are exact: `found` is the share of
-their nearest ten that a server found too. p50 and p95 are of one search at a time; `busy` is the time for each
+One graph of 5,000 and one of 50,000 statements, 384 dimensions; each search is for the 40 nearest of it
+whose hull holds at an instant, which about six rows in ten do. Arrays are exact: `found` is the share of
+their nearest ten that a server found too. p50 and p95 are of one search at a time, `busy` is for each
 of eight at once. Everything is on this machine; what is printed as a ratio was measured in one run.
 
 Run: python -m benchmarks.vectors [--rows 5000 50000] [--searches 200]

@@ -3,8 +3,12 @@
 import asyncio
 import datetime
 import ipaddress
+import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from subprocess import PIPE
 
 import numpy as np
 import psutil
@@ -23,6 +27,7 @@ from tests.contracts.vector_models import VectorModelsContract
 from tests.contracts.vector_reembed import ReembedContract
 from tests.contracts.vector_store import DIMENSION, FACTS, VectorStoreContract, axis, fresh_scope
 from tests.doubles.milvus_server import MilvusServer
+from tests.machine import ROOT
 
 pytestmark = pytest.mark.milvus
 
@@ -62,6 +67,24 @@ def test_only_loopback_is_listened_on_and_the_server_has_no_other_network(
         and connection.status == psutil.CONN_LISTEN
     }
     assert here <= {("127.0.0.1", milvus_server.port)}
+
+
+def test_run_as_a_program_it_tells_where_it_is_and_ends_with_its_parent(
+    tmp_path: Path,
+    milvus_server: MilvusServer,  # what it needs is here and installed
+) -> None:
+    command = [sys.executable, "-m", "tests.doubles.milvus_server", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=PIPE, stdout=PIPE, text=True) as program:
+        assert program.stdout is not None
+        uri = program.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", uri)
+        [guard] = psutil.Process(program.pid).children()
+        [server] = guard.children()
+        assert server.name() == "milvus"
+        program.kill()
+    gone, left = psutil.wait_procs([guard, server], timeout=30)
+    assert {process.pid for process in gone} == {guard.pid, server.pid}
+    assert not left
 
 
 async def test_an_index_of_the_kind_that_is_asked_for_is_made_and_searched(

@@ -123,13 +123,16 @@ async def guard(listening: socket.socket, server: subprocess.Popen[bytes]) -> No
     loop.add_reader(0, lambda: None if os.read(0, 1) else server.kill())
     gone = asyncio.create_task(asyncio.to_thread(server.wait))
     carrying = asyncio.create_task(carry(listening))
-    async with asyncio.timeout(_READY_SECONDS):
-        while not gone.done() and not await asyncio.to_thread(_healthy):  # noqa: ASYNC110 - it tells nobody
-            await asyncio.sleep(0.1)
-    if not gone.done():
-        print("ready", flush=True)  # noqa: T201 - the parent waits for it
-    await asyncio.wait({gone})
-    carrying.cancel()
+    try:
+        async with asyncio.timeout(_READY_SECONDS):
+            while not gone.done() and not await asyncio.to_thread(_healthy):  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.1)
+        if not gone.done():
+            print("ready", flush=True)  # noqa: T201 - the parent waits for it
+        await asyncio.wait({gone})
+    finally:
+        server.kill()
+        carrying.cancel()
 
 
 def _healthy() -> bool:
