@@ -24,6 +24,8 @@ def nebula(graphd: str) -> Iterator[NebulaSettings]:
     asyncio.run(drop(settings))
 
 
+# The double of graphd is Python in this process: its share of the largest tests is the larger one.
+@pytest.mark.timeout(600)
 class TestNebulaGraph(GraphStoreContract):
     """All of it. The space is one for all tests: each erases the scopes that it may find filled."""
 

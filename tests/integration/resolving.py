@@ -15,7 +15,7 @@ from services.domain.predicates import Cardinality, Declaration, Vocabulary, def
 from services.domain.scope import Scope
 from services.resolver.publish import Stores
 from services.resolver.service import Parts, Resolver
-from services.stores.graph.port import AsOf, StatementFilter, StatementView
+from services.stores.graph.port import AsOf, GraphStore, StatementFilter, StatementView
 from services.stores.graph.sql import SqlGraphStore
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
@@ -47,7 +47,7 @@ class World:
     """One graph's resolver and the stores below it."""
 
     resolver: Resolver
-    graph: SqlGraphStore
+    graph: GraphStore
     memory: SqlMemory
     vectors: ArrayVectorStore
     engine: ScriptedEngine
@@ -110,9 +110,10 @@ async def a_world(
     single: Sequence[str] = (),
     engine_url: str = "",
     graph_class: type[SqlGraphStore] = SqlGraphStore,
+    graph: GraphStore | None = None,
 ) -> AsyncIterator[World]:
-    """Opens a world; `single` predicates take one object at a time."""
-    graph = await graph_class.open(engine_for(engine_url or f"sqlite:///{folder / 'graph.db'}"))
+    """Opens a world; `single` predicates take one object at a time. It closes the graph, also a given one."""
+    graph = graph or await graph_class.open(engine_for(engine_url or f"sqlite:///{folder / 'graph.db'}"))
     memory = await SqlMemory.open(engine_for(engine_url or f"sqlite:///{folder / 'memory.db'}"))
     embedder, engine, clock = HashEmbedder(), ScriptedEngine(), Clock()
     vectors = ArrayVectorStore(embedder.dimension)
