@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from gateway.ingest.durable import migrate_workflows
 from services.stores.sql.engine import engine_for
 from services.stores.sql.grants import grant
 from services.stores.sql.migrations import upgrade
@@ -50,6 +51,7 @@ def migrated_template(postgres_server: PostgresServer) -> Iterator[str]:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f"CREATE ROLE {SERVER_ROLE} LOGIN")
         asyncio.run(_migrate(url))
+        migrate_workflows(url, SERVER_ROLE)
         yield url.rpartition("/")[2]
 
 

@@ -24,6 +24,7 @@ def memory_database(settings: ServiceSettings) -> tuple[AsyncEngine, Schema]:
 
 
 def service_databases(settings: ServiceSettings) -> Sequence[tuple[AsyncEngine, Schema]]:
-    """All of them."""
+    """All of them; a graph in NebulaGraph is none."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return (graph_database(settings), memory_database(settings))
+    graphs = [graph_database(settings)] if settings.graph == "sql" else []
+    return (*graphs, memory_database(settings))
