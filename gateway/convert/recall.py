@@ -38,6 +38,13 @@ _COMPONENTS = {
     "memory": recall_pb2.RECALL_COMPONENT_MEMORY_STORE,
     "embedder": recall_pb2.RECALL_COMPONENT_EMBEDDER,
 }
+_LEGS_WITHOUT = {
+    "graph": (recall_pb2.RECALL_LEG_WALK, recall_pb2.RECALL_LEG_TIME, recall_pb2.RECALL_LEG_REPLACED),
+    "vectors": (recall_pb2.RECALL_LEG_DENSE,),
+    "memory": (recall_pb2.RECALL_LEG_NEIGHBOUR,),
+    "embedder": (recall_pb2.RECALL_LEG_DENSE,),
+}
+"""The legs that can find nothing without a component."""
 
 
 def question_in(
@@ -142,7 +149,7 @@ def found_out(leg: internal.LegRank) -> recall_pb2.FoundBy:
 
 
 def degraded_out(component: str) -> recall_pb2.DegradedComponent:
-    return recall_pb2.DegradedComponent(component=_COMPONENTS[component])
+    return recall_pb2.DegradedComponent(component=_COMPONENTS[component], legs=_LEGS_WITHOUT[component])
 
 
 def plan_out(plan: internal.Plan) -> recall_pb2.RecallPlan:

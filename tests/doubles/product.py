@@ -107,8 +107,12 @@ async def a_product(
     now: Callable[[], Instant] = clock,
     settings: Mapping[str, Any] | None = None,
     steps: StepSettings = IMPATIENT,
+    behind: Callable[[Resources], Resources] = lambda resources: resources,
 ) -> AsyncIterator[Product]:
-    """Runs the product on SQLite files in `folder`, or all of it on the PostgreSQL database at `url`."""
+    """Runs the product on SQLite files in `folder`, or all of it on the PostgreSQL database at `url`.
+
+    `behind` puts something between the services and their stores.
+    """
     urls: dict[str, Any] = {"ledger_url": url, "jobs_url": url, "workflows_url": url} if url else {}
     common: dict[str, Any] = {
         "data_dir": folder,
@@ -125,7 +129,7 @@ async def a_product(
         stack.push_async_callback(memory.close)
         vectors = ArrayVectorStore(embedder.dimension)
         resources = Resources(graph, memory, vectors, engine or ScriptedEngine(), embedder, now)
-        running = await bring_up_on(resources, gateway, stack, steps)
+        running = await bring_up_on(behind(resources), gateway, stack, steps)
         operator_key = await running.gateway.stores.keys.init_operator()
         channel = grpc.aio.insecure_channel(running.gateway.target)
         stack.push_async_callback(channel.close)

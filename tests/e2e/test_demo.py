@@ -1,7 +1,6 @@
 """The demo: the story holds, and nothing of it stays."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
