@@ -7,7 +7,9 @@ StoreError
 └── SchemaUnusable      the store can't be opened by this version
     ├── SchemaDiffers   another version made the tables, and left no revision to start from
     ├── SchemaBehind    it must be migrated first
-    └── SchemaAhead     a later version migrated it
+    ├── SchemaAhead     a later version migrated it
+    ├── OwnerNeeded     a migration was tried by a role that may not
+    └── TablesInUse     a migration waited too long for a table; nothing was changed
 """
 
 from collections.abc import Sequence
@@ -72,4 +74,24 @@ class SchemaAhead(SchemaUnusable):
             component,
             f"a later version of Palimpsest migrated the {component} store to revision {found}, and this one "
             f"knows none after {newest}: run the later version",
+        )
+
+
+class OwnerNeeded(SchemaUnusable):
+    """The role of the connection may not change the tables, or let another one use them."""
+
+    def __init__(self, component: str) -> None:
+        super().__init__(
+            component,
+            f"this role may not migrate the {component} store: run it with the URL of the tables' owner",
+        )
+
+
+class TablesInUse(SchemaUnusable):
+    """Somebody else's transaction held a table for too long. Safe to repeat."""
+
+    def __init__(self, component: str) -> None:
+        super().__init__(
+            component,
+            f"a table of the {component} store was in use for too long; nothing was changed: run it again",
         )

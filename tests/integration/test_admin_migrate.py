@@ -2,14 +2,19 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 import pytest
+import typer
 from sqlalchemy import make_url
 from typer.testing import CliRunner, Result
 
+from gateway import up
 from gateway.admin import app
+from gateway.credits.audit import audit
 from gateway.ingest.durable import DurableEngine, DurableSettings, Run
 from gateway.main import open_gateway_stores
 from gateway.settings import GatewaySettings
@@ -17,7 +22,8 @@ from services.runtime.databases import graph_database
 from services.runtime.settings import ServiceSettings
 from services.stores.errors import SchemaBehind
 from services.stores.graph.sql import SqlGraphStore
-from services.stores.sql.migrations import migrates
+from services.stores.sql.engine import engine_for
+from services.stores.sql.migrations import downgrade, migrates
 from tests.doubles.schemas import SCHEMAS
 from tests.integration.catalogs import catalog
 
@@ -102,33 +108,108 @@ async def test_a_server_may_be_told_to_migrate(on_postgres: str, monkeypatch: py
 
 
 @pytest.mark.postgres
-def test_the_role_of_servers_may_use_tables_and_change_none(on_postgres: str) -> None:
-    role = f"app_{make_url(on_postgres).database}"
+def test_up_tells_what_to_do_and_ends(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PALIMPSEST_GRAPH_URL", postgres_url)
+    program = typer.Typer()
+    program.command()(up.command)
+    arguments = ["--runtime", "inprocess", "--data-dir", str(tmp_path), "--port", "0"]
+    done = CliRunner().invoke(program, arguments)
+    assert done.exit_code == 1
+    assert "can't start: the graph store is without tables" in done.stderr
+    assert "run `palimpsest-admin migrate`" in done.stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Two roles as production has them; neither is a superuser, one owns the database at `url`."""
+
+    owner: str
+    server: str
+    url: str
+
+    def url_of(self, role: str) -> str:
+        return self.url.replace("//palimpsest@", f"//{role}@")
+
+
+@pytest.fixture
+def roles(on_postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Roles]:
+    database = make_url(on_postgres).database
+    roles = Roles(f"owner_{database}", f"server_{database}", on_postgres)
     with psycopg.connect(on_postgres, autocommit=True) as connection:
-        connection.execute(f'CREATE ROLE "{role}" LOGIN')
-        try:
-            told = run("--app-role", role, "--dry-run")
-            assert f'GRANT SELECT, INSERT, UPDATE, DELETE ON graph_spans TO "{role}"' in told.stdout
-            for verb in ("from nothing", "as it was"):
-                done = run("--app-role", role)
-                assert done.exit_code == 0, done.stderr
-                assert done.stdout.splitlines()[:4] == lines(verb)
-            with psycopg.connect(on_postgres, user=role, autocommit=True) as server:
-                server.execute("INSERT INTO price_tables (version, prices, created_at) VALUES ('1', '', 0)")
-                server.execute("SELECT version_num FROM palimpsest_ledger_version")
-                for refused in (
-                    "DROP TABLE graph_spans",
-                    "ALTER TABLE graph_spans DISABLE ROW LEVEL SECURITY",
-                    "TRUNCATE graph_spans",
-                    "CREATE TABLE mine (id int)",
-                    "UPDATE palimpsest_graph_version SET version_num = '0'",
-                ):
-                    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                        server.execute(refused.encode())
-            asyncio.run(_run_workflow(on_postgres.replace("//palimpsest@", f"//{role}@")))
-        finally:
-            connection.execute(f'DROP OWNED BY "{role}"')
-            connection.execute(f'DROP ROLE "{role}"')
+        connection.execute(f"CREATE ROLE {roles.owner} LOGIN".encode())
+        connection.execute(f"CREATE ROLE {roles.server} LOGIN".encode())
+        connection.execute(f"ALTER DATABASE {database} OWNER TO {roles.owner}".encode())
+        act_as(roles.owner, roles, monkeypatch)
+        yield roles
+        connection.execute(f"REASSIGN OWNED BY {roles.owner} TO palimpsest".encode())
+        for role in (roles.owner, roles.server):
+            connection.execute(f"DROP OWNED BY {role}".encode())
+            connection.execute(f"DROP ROLE {role}".encode())
+
+
+def act_as(role: str, roles: Roles, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in DATABASES:
+        monkeypatch.setenv(f"PALIMPSEST_{name}_URL", roles.url_of(role))
+
+
+@pytest.mark.postgres
+def test_the_role_of_servers_may_use_tables_and_change_none(
+    roles: Roles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = run("--app-role", roles.server, "--dry-run")
+    assert f'GRANT SELECT, INSERT, UPDATE, DELETE ON graph_spans TO "{roles.server}"' in told.stdout
+    for verb in ("from nothing", "as it was"):
+        done = run("--app-role", roles.server)
+        assert done.exit_code == 0, done.stderr
+        assert done.stdout.splitlines()[:4] == lines(verb)
+    act_as(roles.server, roles, monkeypatch)
+    with psycopg.connect(roles.url_of(roles.server), autocommit=True) as server:
+        server.execute("INSERT INTO price_tables (version, prices, created_at) VALUES ('1', '', 0)")
+        server.execute("SELECT version_num FROM palimpsest_ledger_version")
+        for refused in (
+            "DROP TABLE graph_spans",
+            "ALTER TABLE graph_spans DISABLE ROW LEVEL SECURITY",
+            "TRUNCATE graph_spans",
+            "CREATE TABLE mine (id int)",
+            "UPDATE palimpsest_graph_version SET version_num = '0'",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                server.execute(refused.encode())
+    asyncio.run(_serve())
+
+
+@pytest.mark.postgres
+def test_a_migration_by_the_wrong_role_is_a_line(roles: Roles, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = run("--app-role", "nobody at all")
+    assert (nobody.exit_code, nobody.stderr) == (
+        1,
+        "palimpsest-admin: the ledger store's database has no role 'nobody at all'\n",
+    )
+    assert run("--app-role", roles.server).exit_code == 0
+    owner, schema = engine_for(roles.url_of(roles.owner)), SCHEMAS["ledger"]
+
+    async def go_back() -> None:
+        await downgrade(owner, schema, schema.revisions()[0])
+        await owner.dispose()
+
+    asyncio.run(go_back())
+    act_as(roles.server, roles, monkeypatch)
+    done = run()
+    assert done.exit_code == 1
+    assert done.stderr.startswith("palimpsest-admin: this role may not migrate the ledger store")
+    assert len(done.stderr.splitlines()) == 1
+
+
+async def _serve() -> None:
+    """What a server does first: opens its stores, and has its durable engine work."""
+    settings = GatewaySettings()
+    stores = await open_gateway_stores(settings)
+    assert await stores.keys.init_operator()
+    assert await audit(stores.ledger_database, stores.clock) == []
+    await stores.close()
+    await _run_workflow(settings.workflows_url)
 
 
 async def _run_workflow(url: str) -> None:

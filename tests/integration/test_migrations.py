@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -15,7 +16,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, insert, make_url, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from services.stores.errors import SchemaAhead, SchemaBehind, SchemaDiffers
+from services.stores.errors import SchemaAhead, SchemaBehind, SchemaDiffers, TablesInUse
 from services.stores.sql.database import Database
 from services.stores.sql.engine import engine_for
 from services.stores.sql.isolation import Across
@@ -253,6 +254,22 @@ async def test_processes_that_migrate_at_once_do_it_once(sql_url: str) -> None:
     assert [errors.decode() for _, errors in ended] == ["", "", ""]
     found = sorted(output.decode().strip() for output, _ in ended)
     assert found == [SCHEMAS["ledger"].head] * 2 + ["nothing"]
+
+
+@pytest.mark.postgres
+async def test_a_migration_that_finds_a_table_in_use_changes_nothing(postgres_url: str) -> None:
+    schema = SCHEMAS["jobs"]
+    async with opened(postgres_url) as engine:
+        first = schema.revisions()[0]
+        await upgrade(engine, schema, first)
+        before = catalog(postgres_url)
+        impatient = replace(schema, lock_timeout_seconds=0.1)
+        with psycopg.connect(postgres_url) as reader:
+            reader.execute("SELECT count(*) FROM artifacts")
+            with pytest.raises(TablesInUse, match="jobs store was in use"):
+                await upgrade(engine, impatient)
+        assert catalog(postgres_url) == before
+        assert (await upgrade(engine, impatient)).before == first
 
 
 async def test_stores_may_share_a_database(engine: AsyncEngine) -> None:

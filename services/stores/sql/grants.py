@@ -5,16 +5,32 @@ from collections.abc import Iterator
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from services.stores.errors import SchemaUnusable
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import Nobody
-from services.stores.sql.migrations import Schema
+from services.stores.sql.migrations import Schema, told_why
+
+
+class RoleUnknown(SchemaUnusable):
+    """The database has no role of this name."""
+
+    def __init__(self, component: str, role: str) -> None:
+        super().__init__(component, f"the {component} store's database has no role {role!r}")
 
 
 async def grant(engine: AsyncEngine, schema: Schema, role: str) -> None:
-    """Lets a role of PostgreSQL use a store's tables. Idempotent; nothing to do on SQLite."""
+    """Lets a role of PostgreSQL use a store's tables. Idempotent; nothing to do on SQLite.
+
+    Raises OwnerNeeded, RoleUnknown.
+    """
     async with Database(engine, schema.component).write(Nobody()) as connection:
-        for statement in _statements(engine, schema, role):
-            await connection.execute(text(statement))
+        with told_why(schema.component):
+            if engine.dialect.name == "postgresql":
+                known = text("SELECT count(*) FROM pg_roles WHERE rolname = :role")
+                if not await connection.scalar(known, {"role": role}):
+                    raise RoleUnknown(schema.component, role)
+            for statement in _statements(engine, schema, role):
+                await connection.execute(text(statement))
 
 
 def grant_sql(engine: AsyncEngine, schema: Schema, role: str) -> str:

@@ -7,7 +7,8 @@ revision, so that stores may share a database or not (docs/adr/0010-migrations.m
 
 import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,16 +20,16 @@ from alembic.script import ScriptDirectory
 from alembic.script.revision import ResolutionError
 from alembic.util import CommandError
 from sqlalchemy import Connection, MetaData, inspect, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from services.stores.errors import SchemaAhead, SchemaBehind, SchemaDiffers
+from services.stores.errors import OwnerNeeded, SchemaAhead, SchemaBehind, SchemaDiffers, TablesInUse
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import Nobody, warn_unless_bound
 from services.stores.sql.settings import MigrateAtStart
 
 HEAD = "head"
 BASE = "base"
-_LOCK_TIMEOUT = "10s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Schema:
     component: str
     metadata: MetaData
     folder: Path
+    lock_timeout_seconds: float = 10.0
+    """How long a migration on PostgreSQL waits for a table that somebody uses."""
 
     @property
     def version_table(self) -> str:
@@ -95,18 +98,38 @@ async def upgrade(engine: AsyncEngine, schema: Schema, to: str = HEAD) -> Migrat
     """Brings a store to a revision, in one transaction; a second process waits, and finds it done.
 
     Tables of the time before revisions are adopted as they are. Idempotent. Raises SchemaAhead,
-    SchemaDiffers, StoreUnavailable.
+    SchemaDiffers, OwnerNeeded, TablesInUse, StoreUnavailable.
     """
     async with Database(engine, schema.component).write(Nobody()) as connection:
-        await take_turn(connection, schema)
-        return await connection.run_sync(_upgrade, schema, to)
+        with told_why(schema.component):
+            await take_turn(connection, schema)
+            return await connection.run_sync(_upgrade, schema, to)
 
 
 async def downgrade(engine: AsyncEngine, schema: Schema, to: str) -> Migrated:
-    """Takes a store back to a revision, or to nothing (BASE); what only later ones can hold is lost."""
+    """Takes a store back to a revision, or to nothing (BASE); what only later ones can hold is lost.
+
+    Raises as `upgrade` does.
+    """
     async with Database(engine, schema.component).write(Nobody()) as connection:
-        await take_turn(connection, schema)
-        return await connection.run_sync(_downgrade, schema, to)
+        with told_why(schema.component):
+            await take_turn(connection, schema)
+            return await connection.run_sync(_downgrade, schema, to)
+
+
+@contextmanager
+def told_why(component: str) -> Iterator[None]:
+    """Raises OwnerNeeded or TablesInUse for what PostgreSQL says; other errors pass."""
+    try:
+        yield
+    except DBAPIError as error:
+        match getattr(error.orig, "sqlstate", None):
+            case "42501":  # insufficient_privilege
+                raise OwnerNeeded(component) from error
+            case "55P03":  # lock_not_available
+                raise TablesInUse(component) from error
+            case _:
+                raise
 
 
 async def upgrade_sql(engine: AsyncEngine, schema: Schema) -> str:
@@ -143,7 +166,8 @@ async def take_turn(connection: AsyncConnection, schema: Schema) -> None:
     await connection.execute(text("SET LOCAL statement_timeout = 0"))
     await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _lock_key(schema)})
     # A change of a table that waits behind a long query would make all later queries wait behind itself.
-    await connection.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
+    milliseconds = max(1, round(schema.lock_timeout_seconds * 1000))
+    await connection.execute(text(f"SET LOCAL lock_timeout = {milliseconds}"))
 
 
 def _lock_key(schema: Schema) -> int:

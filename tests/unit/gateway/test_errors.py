@@ -148,6 +148,8 @@ def test_every_error_of_a_port_has_a_place_in_the_tree(base: type[Exception]) ->
         "SchemaDiffers": ("graph", ("table.secret",)),
         "SchemaBehind": ("graph", "secret", "0002"),
         "SchemaAhead": ("graph", "secret", "0002"),
+        "OwnerNeeded": ("graph",),
+        "TablesInUse": ("graph",),
         "ModelRateLimited": ("slow", 3.0),
     }
     ports = [kind for kind in kinds_of(base) if kind.__module__ in (stores.__name__, models.__name__)]
