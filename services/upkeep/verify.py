@@ -25,7 +25,7 @@ class Patience:
 
     settled_seconds: float = 300.0
     """Age from which text must have its vectors, and a revision that was begun should have been published."""
-    pause_seconds: float = 0.5
+    pause_seconds: float = 1.0
     """Before a difference is looked at again."""
     tries: int = 10
     """How often a moment is sought in which nobody writes to the graph."""
@@ -86,7 +86,9 @@ class Verifier:
             confirmed, undecided = await self._confirmed(check, scope, found)
             told |= {one.same: replace(one, done=Done.UNDECIDED) for one in undecided}
             told |= {one.same: one for one in confirmed}
-            mendable = [one for one in confirmed if one.kind is not Kind.REVISION_NOT_IN_LOG]
+            # Where the graph is ahead of its log, a new revision would take a number that is taken.
+            ahead = any(one.kind is Kind.REVISION_NOT_IN_LOG for one in confirmed)
+            mendable = [] if ahead else confirmed
             if mends is None or not mendable:
                 break
             await Repairs(self._stores, mends).mend(self._seen(scope, await self._state(scope)), mendable)

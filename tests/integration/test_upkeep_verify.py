@@ -268,6 +268,7 @@ async def test_a_log_older_than_its_graph_is_told_and_left(world: World, tmp_pat
     beyond = [one for one in found.differences if one.kind is Kind.REVISION_NOT_IN_LOG]
     assert beyond
     assert {one.done for one in beyond} == {Done.LEFT}
+    assert await world.memory.revisions.current(world.scope) == 2
 
 
 async def test_a_graph_that_is_written_all_the_time_has_no_false_alarms(world: World) -> None:
