@@ -20,6 +20,7 @@ from gateway.admin_commands.installation import (
 from gateway.credits.audit import audit
 from gateway.store.graphs import GraphRow
 from palimpsest.v1.graph_pb2 import GraphSettings
+from services.domain.ids import Revision
 from services.domain.instants import Instant, moment
 from services.upkeep.archive import ArchiveIn, ArchiveOut, Manifest
 from services.upkeep.backup import back_up_graph, check_empty, restore_graph, scope_of
@@ -45,11 +46,19 @@ def backup_command(
     async def write(installation: Installation) -> Manifest:
         whole = tenant is None and graph is None
         with ArchiveOut(folder) as archive:
-            at = await tables.dump(installation.gateway, archive) if whole else installation.stores.now()
+            dumped = await tables.dump(installation.gateway, archive) if whole else None
+            at = installation.stores.now() if dumped is None else dumped.at
             entries = []
             for row in await installation.graphs(tenant, graph):
-                settings = _settings_out(row)
-                entry = await back_up_graph(installation.stores, row.scope, at, archive, vectors, settings)
+                entry = await back_up_graph(
+                    installation.stores,
+                    row.scope,
+                    at,
+                    archive,
+                    at_least=Revision(0) if dumped is None else dumped.revisions.get(row.scope, Revision(0)),
+                    with_vectors=vectors,
+                    settings=_settings_out(row),
+                )
                 typer.echo(f"{entry.tenant}/{entry.graph}  revision {entry.revision}")
                 entries.append(entry)
             embedder = installation.stores.embedder

@@ -72,7 +72,7 @@ def command(
     """
 
     async def copy(installation: Installation) -> None:
-        target = _target(installation.named, to)
+        target = target_settings(installation.named, to)
         into = others(installation.named, target)
         if not into:
             raise UsageError(f"{to} names no other store than those in use")
@@ -95,7 +95,7 @@ def command(
     run(data_dir, copy)
 
 
-def _target(source: ServiceSettings, file: Path) -> TargetSettings:
+def target_settings(source: ServiceSettings, file: Path) -> TargetSettings:
     """The settings of the file over those in use. Raises BadSettings."""
     named = {name.upper() for name in dotenv_values(file)}
     folder: dict[str, object] = {} if "PALIMPSEST_DATA_DIR" in named else {"data_dir": source.data_dir}

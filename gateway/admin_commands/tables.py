@@ -7,6 +7,7 @@ ids, and charged once.
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -17,7 +18,9 @@ from gateway.store.clock import DatabaseClock
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.stores import Stores
 from gateway.store.tables import artifacts, holds, jobs, outbox, tenants
+from services.domain.ids import Revision
 from services.domain.instants import Instant
+from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.sql.isolation import Across
 from services.upkeep.archive import ArchiveIn, ArchiveOut, ArchiveUnknown
 from services.upkeep.backup import StoresNotEmpty
@@ -36,9 +39,18 @@ def revisions() -> Mapping[str, str]:
     return {schema.component: schema.head for schema in (LEDGER_SCHEMA, PROGRESS_SCHEMA)}
 
 
-async def dump(stores: Stores, archive: ArchiveOut) -> Instant:
-    """Writes all rows as of one moment, and answers that moment. Blocks no writer."""
+@dataclass(frozen=True, slots=True)
+class Dumped:
+    """The moment that tables were dumped of, and what graphs had published by then, as far as jobs tell."""
+
+    at: Instant
+    revisions: Mapping[Scope, Revision]
+
+
+async def dump(stores: Stores, archive: ArchiveOut) -> Dumped:
+    """Writes all rows as of one moment. Blocks no writer."""
     finished: set[str] = set()
+    published: dict[Scope, Revision] = {}
     async with stores.ledger_database.read(_BACKUP) as connection:
         # The snapshot begins with the first read; the clock is read after, so that it holds all until then.
         await connection.execute(select(tenants.c.id).limit(1))
@@ -48,13 +60,15 @@ async def dump(stores: Stores, archive: ArchiveOut) -> Instant:
                 archive.write(_file(table), _line(table, row))
                 if table is jobs and row["finished_at"] is not None:
                     finished.add(row["id"])
+                    scope = Scope(TenantId(row["tenant"]), GraphId(row["graph"]))
+                    published[scope] = Revision(max(published.get(scope, 0), row["revision"]))
     async with stores.progress_database.read(_BACKUP) as connection:
         for table in _PROGRESS:
             async for row in _rows(connection, table):
                 if row["job"] in finished:
                     archive.write(_file(table), _line(table, row))
     archive.close_files()
-    return Instant(at)
+    return Dumped(Instant(at), published)
 
 
 async def check_empty(stores: Stores) -> None:

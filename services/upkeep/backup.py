@@ -44,22 +44,34 @@ class NotTheSame(CopyError):
     """What was copied is not what was there."""
 
 
-async def point_at(stores: Stores, scope: Scope, until: Instant) -> Point:
-    """A graph as it was at a clock time: the latest revision begun by then, if it is published by now."""
-    return Point(await stores.revisions.at(scope, until), until)
+async def point_at(stores: Stores, scope: Scope, until: Instant, at_least: Revision = Revision(0)) -> Point:
+    """A graph as it was at a clock time: the latest revision begun by then, of those published by now.
+
+    `at_least` is a revision that is known to have been published by then: clocks of hosts differ.
+    """
+    revision = max(await stores.revisions.at(scope, until), at_least)
+    begun = (await stores.revisions.clocks(scope, [revision])).get(revision, until)
+    return Point(revision, max(until, begun))
 
 
 async def back_up_graph(
-    stores: Stores, scope: Scope, until: Instant, archive: ArchiveOut, with_vectors: bool, settings: str = ""
+    stores: Stores,
+    scope: Scope,
+    until: Instant,
+    archive: ArchiveOut,
+    *,
+    at_least: Revision = Revision(0),
+    with_vectors: bool = True,
+    settings: str = "",
 ) -> GraphEntry:
-    """Writes a graph as of `until` into an archive, while others may go on writing to it.
+    """Writes a graph as of `until` (see `point_at`) into an archive, while others may go on writing to it.
 
     Where something was deleted meanwhile the point moves to now: what is deleted is never kept.
     Raises KeepsChanging, StoreUnavailable.
     """
     folder = f"graphs/{scope.key}"
     for _ in range(_TRIES):
-        point = await point_at(stores, scope, until)
+        point = await point_at(stores, scope, until, at_least)
         try:
             await _written(Export(stores, scope, point, with_vectors).items(), archive, folder)
         except Disturbed:

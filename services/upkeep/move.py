@@ -83,7 +83,8 @@ class Move:
         ]
         if counted[0] != counted[1]:
             raise NotTheSame(f"the copy of {scope.tenant}/{scope.graph} has other counts")
-        if await self._quiet(scope) != before:
+        told = [await stores.text.count_episodes(scope) for stores in (self._source, self._target)]
+        if await self._quiet(scope) != before or told[0] != told[1]:
             raise self._written(scope)
         return Moved(scope, before.current, intake.taken, report)
 

@@ -41,9 +41,11 @@ from services.upkeep.backup import (
     StoresNotEmpty,
     WritersActive,
     back_up_graph,
+    point_at,
     restore_graph,
 )
 from services.upkeep.intake import EVERYTHING, Into
+from services.upkeep.items import Point
 from services.upkeep.move import Move
 from services.upkeep.parts import Stores
 from services.upkeep.verify import Verifier
@@ -92,7 +94,7 @@ async def back_up(
     stores: Stores, scope: Scope, folder: Path, until: Instant, with_vectors: bool = True
 ) -> GraphEntry:
     with ArchiveOut(folder) as archive:
-        entry = await back_up_graph(stores, scope, until, archive, with_vectors)
+        entry = await back_up_graph(stores, scope, until, archive, with_vectors=with_vectors)
         name, dimension = stores.embedder.name, stores.embedder.dimension
         archive.finish(Manifest(until, "test", name, dimension, with_vectors, (entry,), archive.files))
     return entry
@@ -213,6 +215,17 @@ async def test_what_was_deleted_since_the_point_is_in_no_file(world: World, tmp_
     async with empty_stores(world, f"sqlite:///{tmp_path / 'target.db'}") as target:
         await restored(target, tmp_path / "backup")
         assert await answers(target, world.scope) == await answers(stores_of(world), world.scope)
+
+
+async def test_a_revision_known_to_be_published_is_in_whatever_clocks_say(
+    world: World, tmp_path: Path
+) -> None:
+    await a_story(world)
+    early = Instant(world.clock.at - DAY)
+    assert await point_at(stores_of(world), world.scope, early) == Point(Revision(0), early)
+    with ArchiveOut(tmp_path / "backup") as archive:
+        entry = await back_up_graph(stores_of(world), world.scope, early, archive, at_least=Revision(5))
+    assert (entry.revision, entry.until) == (5, world.clock.at)
 
 
 async def test_deletions_that_never_stop_end_a_backup(world: World, tmp_path: Path) -> None:

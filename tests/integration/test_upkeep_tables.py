@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -16,6 +17,7 @@ from gateway.store.job_values import JobKind, JobState, Order, Outcome
 from gateway.store.stores import Stores, open_stores
 from palimpsest.v1.episode_pb2 import ChunkStage
 from palimpsest.v1.job_pb2 import JobChunk, JobResult
+from services.domain.ids import Revision
 from services.domain.scope import TenantId
 from services.runtime.clock import clock
 from services.stores.sql.engine import engine_for
@@ -76,7 +78,7 @@ async def a_business(stores: Stores) -> str:
 
 async def dumped(stores: Stores, folder: Path) -> ArchiveIn:
     with ArchiveOut(folder) as archive:
-        at = await tables.dump(stores, archive)
+        at = (await tables.dump(stores, archive)).at
         manifest = Manifest(at, "test", "none", 1, False, (), archive.files, tables.revisions())
         archive.finish(manifest)
     return ArchiveIn(folder)
@@ -130,9 +132,30 @@ async def test_an_unfinished_job_goes_on_from_its_start(stores: Stores, tmp_path
         assert await audit(target.ledger_database, target.clock) == []
 
 
+async def test_finished_jobs_tell_what_was_published(stores: Stores, tmp_path: Path) -> None:
+    await a_business(stores)
+    await stores.tenants.create(TenantId("twin"), "")
+    async with stores.ledger.books(TenantId("twin")) as books:
+        await books.grant(TenantId("twin"), "start", MicroCredits(10_000), "")
+    for scope, revision, ends in (
+        (a_scope(), 7, True),
+        (a_scope(), 6, True),
+        (a_scope(), 9, False),
+        (a_scope(tenant="twin"), 3, True),
+    ):
+        job = (await stores.jobs.accept(replace(order(f"r{revision}"), scope=scope))).job.id
+        await stores.jobs.published(job, Revision(revision))
+        if ends:
+            outcome = Outcome(JobState.SUCCEEDED, MicroCredits(0), JobResult(), revision=Revision(revision))
+            await stores.jobs.finish(job, outcome)
+    with ArchiveOut(tmp_path / "backup") as archive:
+        dumped = await tables.dump(stores, archive)
+    assert dumped.revisions == {a_scope(): 7, a_scope(tenant="twin"): 3}
+
+
 async def test_tables_of_another_version_are_refused(stores: Stores, tmp_path: Path) -> None:
     with ArchiveOut(tmp_path / "backup") as archive:
-        at = await tables.dump(stores, archive)
+        at = (await tables.dump(stores, archive)).at
         revisions = dict(tables.revisions()) | {"ledger": "r0000"}
         archive.finish(Manifest(at, "test", "none", 1, False, (), archive.files, revisions))
     with pytest.raises(ArchiveUnknown, match="r0000"):

@@ -33,11 +33,18 @@ class SpaceMissing(SchemaUnusable):
         )
 
 
+class ClusterRefuses(SchemaUnusable):
+    """The cluster answers, and does not do what bootstrap asks; `why` is its own word."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(COMPONENT, f"the NebulaGraph cluster can't be made ready: {why}")
+
+
 async def bootstrap(settings: NebulaSettings) -> list[str]:
     """Makes what is missing, waits until it can be used; answers what was done, a line each.
 
-    Raises SchemaDiffers where a tag or an edge type is there with other columns; StoreUnavailable when the
-    cluster can't be reached or what was made can't be used in time.
+    Raises SchemaDiffers where a tag or an edge type is there with other columns; ClusterRefuses when the
+    cluster says no, or still does when time is up; StoreUnavailable when it can't be reached.
     """
     deadline = time.monotonic() + settings.bootstrap_timeout_seconds
     done: list[str] = []
@@ -183,8 +190,11 @@ async def _until(deadline: float, work: Callable[[], Awaitable[object]]) -> None
             await work()
             return
         except (StoreUnavailable, NebulaFailure) as failure:
-            if isinstance(failure, NebulaFailure) and failure.trouble is Trouble.MISTAKE:
-                raise
+            cause = failure if isinstance(failure, NebulaFailure) else failure.__cause__
+            told = isinstance(cause, NebulaFailure) and cause.trouble is not Trouble.LOST
+            mistaken = isinstance(failure, NebulaFailure) and failure.trouble is Trouble.MISTAKE
+            if (mistaken or time.monotonic() > deadline) and isinstance(cause, NebulaFailure) and told:
+                raise ClusterRefuses(cause.told) from failure
             if time.monotonic() > deadline:
                 raise StoreUnavailable(COMPONENT) from failure
         await asyncio.sleep(_PAUSE_SECONDS)

@@ -8,8 +8,7 @@ import pytest
 from services.domain.ids import Revision
 from services.stores.errors import SchemaDiffers, StoreUnavailable
 from services.stores.graph.nebula import layout, statements
-from services.stores.graph.nebula.bootstrap import SpaceMissing, bootstrap, check, drop
-from services.stores.graph.nebula.failures import NebulaFailure
+from services.stores.graph.nebula.bootstrap import ClusterRefuses, SpaceMissing, bootstrap, check, drop
 from services.stores.graph.nebula.layout import Column, Edge, Tag
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.settings import NebulaSettings
@@ -114,10 +113,14 @@ async def test_nobody_there_is_unavailable() -> None:
             await work(settings)
 
 
-async def test_what_can_not_be_made_is_told_at_once(graphd_double: Graphd) -> None:
-    settings = settings_for(graphd_double)
-    with pytest.raises(NebulaFailure):
-        await _send(settings, Sentence("CREATE NOTHING"), in_space=False)
+async def test_what_the_cluster_refuses_is_told_in_its_words(graphd_double: Graphd) -> None:
+    settings = settings_for(graphd_double, bootstrap_timeout_seconds=0.01, max_attempts=1)
+    graphd_double.faults.arm(Fault(FaultKind.CONFLICT, statement="CREATE SPACE", times=1_000))
+    with pytest.raises(ClusterRefuses, match="can't be made ready: Storage Error: More than one request"):
+        await bootstrap(settings)
+    graphd_double.faults.arm(Fault(FaultKind.DROPPED_BEFORE, statement="CREATE SPACE", times=1_000))
+    with pytest.raises(StoreUnavailable):
+        await bootstrap(settings)
 
 
 async def test_a_dropped_space_is_gone(graphd_double: Graphd) -> None:
