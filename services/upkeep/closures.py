@@ -9,7 +9,7 @@ from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.scope import Scope
-from services.domain.slots import Reading
+from services.domain.slots import Reading, closures
 from services.domain.timeline import DerivedSpan
 from services.stores.graph.port import GraphStore, Records
 
@@ -62,6 +62,20 @@ class Closure:
         """MULTI for one that was forgotten, or is not there."""
         key = self.nodes[predicate].key if predicate in self.nodes else ""
         return self.vocabulary.cardinality(key) if key else Cardinality.MULTI
+
+    def whole(self) -> set[StatementId]:
+        """Statements of which all that they depend on is there.
+
+        Without a node it is not known what competes: spans are looked at once it is back.
+        """
+        absent = self.absent
+        groups = closures(self.records.statements, self.records.verdicts, self.cardinality)
+        return {
+            one.id
+            for group in groups
+            if not any(absent.intersection(nodes_of(member)) for member in group)
+            for one in group
+        }
 
     def derived(self, known_at: Revision) -> Sequence[DerivedSpan]:
         """The spans that follow from the records as known; records of absent statements say nothing."""

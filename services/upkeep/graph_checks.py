@@ -41,9 +41,8 @@ class StatementCheck:
             *_lost_ends(seen, mine, closure),
             *await self._evidence(seen, mine, closure.records),
         ]
-        if not closure.absent:
-            # Without a node it is not known what competes: its spans are looked at once it is back.
-            found += _spans(seen, mine, closure)
+        whole = closure.whole()
+        found += _spans(seen, [one for one in mine if one.id in whole], closure)
         found += await self._hulls(seen, mine, closure.records)
         found += await self._vectors(seen, mine, closure)
         return found

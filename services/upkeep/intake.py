@@ -4,7 +4,7 @@ The revisions come last, so that no reader sees anything of a graph before all o
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
@@ -193,10 +193,3 @@ class Intake:
 
 def _of(waiting: Mapping[Part, Sequence[Any]], part: Part, kind: type[T]) -> list[T]:
     return cast("list[T]", list(waiting.get(part, ())))
-
-
-async def take_all(intake: Intake, items: Iterable[Item]) -> None:
-    """All of them, written."""
-    for item in items:
-        await intake.take(item)
-    await intake.flush()

@@ -203,6 +203,15 @@ async def test_a_lost_entity_without_alias_is_as_if_forgotten(world: World, tmp_
     assert told((await verify(world)).differences) == []
 
 
+async def test_a_lost_node_hides_nothing_of_other_statements(world: World, tmp_path: Path) -> None:
+    harm(tmp_path / "graph.db", "DELETE FROM graph_entities WHERE key = 'mara'")
+    harm(tmp_path / "graph.db", f"DELETE FROM graph_spans WHERE statement IN {OF_GRAZ} AND known_to > 99")
+    found = {one.kind for one in (await verify(world)).differences}
+    assert {Kind.EDGE_WITHOUT_END, Kind.SPANS_DIFFER} <= found
+    assert (await verify(world, repair=True)).left == 0
+    assert told((await verify(world)).differences) == []
+
+
 async def test_mended_spans_are_a_revision_with_a_decision(world: World, tmp_path: Path) -> None:
     revision = await world.memory.revisions.current(world.scope)
     before = await world.timeline("Ivo", "lives_in")
