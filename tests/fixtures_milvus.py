@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from services.stores.vectors.lite import LiteServer
-from tests.doubles.milvus_server import MilvusServer, why_not
+from tests.doubles.milvus_server import MilvusServer, MilvusServerFailed, programs, why_not
 from tests.machine import in_ci
 
 
@@ -20,7 +20,13 @@ def milvus_lite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiteServer
 @pytest.fixture(scope="session")
 def milvus_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
     """The real server, installed at first use. Where it can't run: a named skip, a failure in CI."""
-    if (reason := why_not()) is not None:
+    reason = why_not()
+    try:
+        if reason is None:
+            programs()
+    except MilvusServerFailed as error:
+        reason = str(error)
+    if reason is not None:
         if in_ci():
             pytest.fail(reason)
         pytest.skip(reason)
