@@ -17,7 +17,7 @@ from gateway.credits.money import MicroCredits
 from gateway.keys import KeyScope
 from gateway.settings import GatewaySettings
 from gateway.up import Running, bring_up
-from palimpsest.v1 import credits_pb2
+from palimpsest.v1 import credits_pb2, episode_pb2
 from services.domain.scope import TenantId
 from services.runtime.settings import ServiceSettings
 from services.stores.vectors.lite import LiteServer
@@ -54,7 +54,7 @@ def up(folder: Path, work: Callable[[Running], Awaitable[T]], **named: Any) -> T
 
 
 async def tell(running: Running) -> str:
-    """A tenant with a key, and two conversations of which the second ends what the first began."""
+    """A tenant with a key, and what it says: something ends, something is removed, something deleted."""
     stores = running.gateway.stores
     await stores.tenants.create(ACME, "Acme")
     async with stores.ledger.books(ACME) as books:
@@ -65,6 +65,12 @@ async def tell(running: Running) -> str:
         await memory.say("I live in Graz. I prefer short answers.", "2025-03-01")
         await memory.say("I moved to Vienna.", "2026-02-01")
         await Memory(memory.tenant, "other").assert_triples(("Ivo", "likes", "tea"))
+        # A document whose second version drops a paragraph, and an episode that is deleted.
+        paper = {"kind": episode_pb2.EPISODE_KIND_DOCUMENT, "document_id": "paper"}
+        await memory.say("# Work\n\nIvo works at Initech.\n\nIvo lives in Linz.", "2025-05-01", **paper)
+        await memory.say("# Work\n\nIvo lives in Linz.\n\nIvo likes jam.", "2025-06-01", **paper)
+        gone = await memory.say("Ivo works at Globex. I love sushi.", "2025-07-01")
+        await memory.delete(gone.chunks[0].episode_id)
     return key
 
 
@@ -93,7 +99,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, list[obj
     folder = tmp_path_factory.mktemp("installation") / "data"
     key = up(folder, tell)
     before = up(folder, asked(key))
-    assert any("Vienna" in str(one) for one in before)
+    for word in ("Vienna", "Linz", "Initech", "jam"):
+        assert any(word in str(one) for one in before), f"{word} was not understood"
+    assert not any("Globex" in str(one) for one in before)
     return folder, key, before
 
 
