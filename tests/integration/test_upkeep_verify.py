@@ -22,10 +22,12 @@ from tests.integration.resolving import World, a_world, said
 from tests.integration.test_resolver import CLAIM
 from tests.integration.upkeeping import (
     a_story,
+    answers,
     delete,
     episode,
     harm,
     memory_files,
+    stores_of,
     told,
     verifier,
     verify,
@@ -315,3 +317,34 @@ async def test_an_unreachable_store_is_said(world: World) -> None:
     world.vectors.down = True
     with pytest.raises(StoreUnavailable):
         await verify(world)
+
+
+async def test_a_twin_is_not_looked_at_nor_touched(world: World) -> None:
+    twin = replace(world, scope=a_scope(world.scope.graph, "twin"))
+    await a_story(twin)
+    twin.clock.at = Instant(twin.clock.at + 3_600_000_000)
+    before = await answers(stores_of(twin), twin.scope)
+    for collection in Collection:
+        ids = (await world.vectors.scan(world.scope, collection, Page(1000))).items
+        await world.vectors.delete(world.scope, collection, ids)
+    assert told((await verify(twin)).differences) == []
+    assert len((await verify(world, repair=True)).differences) > 9
+    assert told((await verify(world)).differences) == []
+    assert await answers(stores_of(twin), twin.scope) == before
+    assert told((await verify(twin)).differences) == []
+
+
+async def test_a_repair_that_is_cut_off_is_completed_by_the_next(tmp_path: Path) -> None:
+    async with a_world(tmp_path, graph_class=Falls) as world:
+        await a_story(world)
+        assert isinstance(world.graph, Falls)
+        before = await world.timeline("Ivo", "lives_in")
+        harm(tmp_path / "graph.db", f"DELETE FROM graph_spans WHERE statement IN {OF_GRAZ} AND known_to > 99")
+        world.graph.down = True
+        with pytest.raises(StoreUnavailable):
+            await verify(world, repair=True)
+        world.graph.down = False
+        world.clock.at = Instant(world.clock.at + 3_600_000_000)
+        assert (await verify(world, repair=True)).left == 0
+        assert await world.timeline("Ivo", "lives_in") == before
+        assert told((await verify(world)).differences) == []
