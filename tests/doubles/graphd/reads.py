@@ -50,6 +50,14 @@ def _fetch(space: Space, statement: Fetch, evaluator: Evaluator) -> Table:
     return table
 
 
+_KEY: dict[str, Callable[[EdgeValue], Value]] = {
+    "_rank": lambda edge: edge.rank,
+    # Of the step: it begins where it was begun, whichever way the edge leads.
+    "_src": lambda edge: edge.src,
+    "_dst": lambda edge: edge.dst,
+}
+
+
 class _EdgeRow(NoRow):
     """A step: the edge, and the vertex at its far end, whichever way it was met."""
 
@@ -60,7 +68,9 @@ class _EdgeRow(NoRow):
     def attribute(self, base: str, name: str) -> Value:
         if base == "$$":
             return self._space.tags_of(self._edge.dst).get(name, Bad.EMPTY)
-        return self._edge.props[name] if base == self._edge.name else Bad.EMPTY
+        if base != self._edge.name:
+            return Bad.EMPTY
+        return _KEY[name](self._edge) if name in _KEY else self._edge.props[name]
 
     def whole(self, what: str) -> Value:
         return self._edge if what == "edge" else super().whole(what)
@@ -126,7 +136,7 @@ def _property(owner: str, schema: Schema | None, name: str) -> None:
         if owner.startswith("$$"):
             raise execution_error(f"TagNotFound: TagName `{owner[3:]}`")
         raise semantic_error("edge should be declared first in over clause.")
-    if name not in schema.columns:
+    if name not in schema.columns and (name not in _KEY or owner.startswith("$$")):
         raise semantic_error(f"`{owner}.{name}', not found the property `{name}'.")
 
 

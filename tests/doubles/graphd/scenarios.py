@@ -145,6 +145,12 @@ def _edges() -> Iterator[Step]:
         yield Step(
             f'GO FROM "z", "c" OVER likes REVERSELY WHERE {where} {ends}', {"n": 2, "text": "z", **BOTH}
         )
+    steps = "YIELD likes._rank AS rank, likes._dst AS member, likes._src AS anchor"
+    for where in ("likes._rank <= 2", '(likes._rank > 1 OR (likes._rank == 1 AND likes._dst >= "b"))'):
+        yield Step(f"{likes} WHERE {where} {steps}")
+        yield Step(f'GO FROM "z", "b" OVER likes REVERSELY WHERE {where} {steps}')
+        yield Step(f'GO FROM "z", "b" OVER likes REVERSELY WHERE {where} AND $$.thing.size < 9 {steps}')
+    yield Step(f'GO FROM "z", "b" OVER likes, knows REVERSELY {steps}')
     yield Step(f"{likes}, knows YIELD type(edge) AS type, likes.much AS much, likes.sure AS sure")
     yield Step(f"{likes} {ends} {order} | LIMIT 2")
     yield Step(f"{likes} {ends} | ORDER BY $-.dst DESC, $-.rank DESC | LIMIT 0")

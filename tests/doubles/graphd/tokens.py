@@ -54,7 +54,7 @@ _TOKEN = re.compile(
       (?P<BLANK>[ \t\r\n]+)
     | (?P<INTEGER>\d+)(?![\w.])
     | \$(?P<VARIABLE>[a-z]\w*)
-    | (?P<WORD>[a-z]\w*)
+    | (?P<WORD>[a-z]\w*|(?<=[.])_(?:src|dst|rank)\b)
     | `(?P<QUOTED>[a-z]\w*)`
     | "(?P<STRING>[^"\\\n]*)"
     | (?P<SIGN><=|>=|==|->|\$\$|\$-|[-,:;@*<>=|().])

@@ -289,6 +289,14 @@ def test_edges_between_two_vertices_are_told_apart_by_rank(client: Client) -> No
     assert [0.5] in done(client, 'GO FROM "a" OVER likes YIELD likes.much AS much')
 
 
+def test_a_step_ends_where_it_leads_whichever_way_the_edge_was_met(client: Client) -> None:
+    edges(client)
+    step = "YIELD likes._src AS s, likes._dst AS d, likes._rank AS r"
+    assert ["a", "z", 3] in done(client, f'GO FROM "a" OVER likes {step}')
+    assert ["z", "a", 3] in done(client, f'GO FROM "z" OVER likes REVERSELY {step}')
+    assert done(client, f'GO FROM "z" OVER likes REVERSELY WHERE likes._dst > "a" {step}') == [["z", "b", 2]]
+
+
 def test_properties_of_other_types_are_empty(client: Client) -> None:
     edges(client)
     rows = done(client, 'GO FROM "a" OVER likes, knows YIELD type(edge) AS t, likes.much AS much')
