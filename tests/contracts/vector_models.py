@@ -78,8 +78,10 @@ class VectorModelsContract(StoresOfAnEmbedder):
         await early.upsert(scope, FACTS, [VectorRow("late", along(3, 8))])
         with pytest.raises(EmbedderDiffers):
             await old.models.drop_others()
+        assert not await new.models.alone()
         dropped = await new.models.drop_others()
         assert len(dropped) == len(Collection)
+        assert await new.models.alone()
         assert await new.models.drop_others() == []
         with pytest.raises(EmbedderDiffers):
             await old.search(scope, FACTS, [along(0, 4)], 1)

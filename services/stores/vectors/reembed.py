@@ -54,6 +54,10 @@ class Reads(Protocol):
 class InUse(Protocol):
     """Which embedder's vectors are in use."""
 
+    async def alone(self) -> bool:
+        """Whether those of the embedder at hand are in use, and there are no others."""
+        ...
+
     async def use(self) -> None:
         """Those of the embedder at hand, from now on."""
         ...
@@ -150,6 +154,8 @@ async def reembed(
     async def look() -> int:
         return sum([await refill.fill(scope) for scope in await scopes()])
 
+    if await in_use.alone():
+        pause_seconds = 0.0  # nobody can have seen another state
     await asyncio.sleep(pause_seconds)
     written = 0
     for number in range(1, ROUNDS + 1):

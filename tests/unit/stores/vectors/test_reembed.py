@@ -77,6 +77,9 @@ class Installation:
             await _write(self.old, OLD, write.collection, wanted)
             await self.new.delete(SCOPE, write.collection, [write.id])
 
+    async def alone(self) -> bool:
+        return self.new_in_use and self.dropped
+
     async def use(self) -> None:
         await self.step()
         self.new_in_use = True
