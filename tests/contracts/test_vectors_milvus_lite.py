@@ -1,26 +1,31 @@
 """The vector contract on Milvus Lite, and what only a server has: flushes, restarts, loss."""
 
 import asyncio
-import itertools
 import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from services.domain.scope import Scope
 from services.stores.errors import StoreUnavailable
 from services.stores.vectors.lite import LiteServer
 from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorRow, VectorStore
-from tests.contracts.vector_filters import IDS, WHERE, VectorFiltersContract, a_row
+from tests.contracts.vector_filters import (
+    FILTERS,
+    OPERATIONS,
+    ROWS,
+    SEEDS,
+    WHERE,
+    Operations,
+    agree,
+    find_alike,
+)
 from tests.contracts.vector_models import MoreVectorModels
 from tests.contracts.vector_reembed import ReembedContract
 from tests.contracts.vector_store import DIMENSION, FACTS, VectorStoreContract, axis, fresh_scope
-from tests.doubles.vectors import ArrayVectorStore
 
 pytestmark = pytest.mark.milvus
 
@@ -34,7 +39,7 @@ async def store(milvus_lite: LiteServer) -> AsyncIterator[MilvusVectorStore]:
     await store.close()
 
 
-class TestMilvusLiteVectors(VectorStoreContract, VectorFiltersContract):
+class TestMilvusLiteVectors(VectorStoreContract):
     """Rows here are flushed at 200, so that batches of the contract cross it."""
 
 
@@ -188,60 +193,22 @@ class TestServerLoss:
             await store.close()
 
 
-OPERATIONS = st.lists(
-    st.one_of(
-        st.tuples(st.just("upsert"), st.lists(a_row(), min_size=1, max_size=6)),
-        st.tuples(st.just("delete"), st.lists(st.sampled_from(IDS), min_size=1, max_size=4)),
-        st.tuples(st.just("search"), WHERE),
-        st.tuples(st.just("flush"), st.none()),
-        st.tuples(st.just("erase"), st.none()),
-    ),
-    min_size=3,
-    max_size=12,
-)
-
-
 class TestAgreement:
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(operations=OPERATIONS, last=WHERE, seed=st.integers(0, 2**32 - 1))
-    async def test_the_server_answers_as_arrays_do(
+    @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(rows=ROWS, filters=FILTERS, flushed=st.booleans(), seed=SEEDS)
+    async def test_any_filter_finds_what_it_finds_in_arrays(
         self,
         store: MilvusVectorStore,
-        operations: list[tuple[str, object]],
-        last: VectorFilter,
+        rows: list[VectorRow],
+        filters: list[VectorFilter],
+        flushed: bool,
         seed: int,
     ) -> None:
-        scope, arrays = fresh_scope(), ArrayVectorStore(DIMENSION)
-        query = np.random.default_rng(seed).standard_normal(DIMENSION).astype(np.float32)
-        for name, argument in itertools.chain(operations, [("search", last)]):
-            match name, argument:
-                case "upsert", list():
-                    await store.upsert(scope, FACTS, argument)
-                    await arrays.upsert(scope, FACTS, argument)
-                case "delete", list():
-                    await store.delete(scope, FACTS, argument)
-                    await arrays.delete(scope, FACTS, argument)
-                case "search", VectorFilter():
-                    await self.compare(store, arrays, scope, query, argument)
-                case "flush", _:
-                    await store.flush()
-                case "erase", _:
-                    await store.erase(scope)
-                    await arrays.erase(scope)
+        await find_alike(store, rows, filters, flushed, seed)
 
-    async def compare(
-        self,
-        store: MilvusVectorStore,
-        arrays: ArrayVectorStore,
-        scope: Scope,
-        query: np.ndarray,
-        where: VectorFilter,
+    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(operations=OPERATIONS, last=WHERE, seed=SEEDS)
+    async def test_the_server_answers_as_arrays_do(
+        self, store: MilvusVectorStore, operations: Operations, last: VectorFilter, seed: int
     ) -> None:
-        for limit in (2, 20):
-            [found] = await store.search(scope, FACTS, [query], limit, where)
-            [expected] = await arrays.search(scope, FACTS, [query], limit, where)
-            assert [hit.id for hit in found] == [hit.id for hit in expected]
-            assert np.allclose([hit.score for hit in found], [hit.score for hit in expected], atol=1e-5)
-        assert await store.count(scope, FACTS) == await arrays.count(scope, FACTS)
-        ours, theirs = await store.fetch(scope, FACTS, IDS), await arrays.fetch(scope, FACTS, IDS)
-        assert list(ours) == list(theirs)
+        await agree(store, operations, last, seed)

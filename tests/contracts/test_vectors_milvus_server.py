@@ -16,13 +16,24 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pymilvus import AsyncMilvusClient
 
 from services.stores.errors import StoreError, StoreUnavailable
 from services.stores.vectors.layout import Index
 from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore, Tls
-from services.stores.vectors.port import VectorRow
-from tests.contracts.vector_filters import VectorFiltersContract
+from services.stores.vectors.port import VectorFilter, VectorRow
+from tests.contracts.vector_filters import (
+    FILTERS,
+    OPERATIONS,
+    ROWS,
+    SEEDS,
+    WHERE,
+    Operations,
+    agree,
+    find_alike,
+)
 from tests.contracts.vector_models import VectorModelsContract
 from tests.contracts.vector_reembed import ReembedContract
 from tests.contracts.vector_store import DIMENSION, FACTS, VectorStoreContract, axis, fresh_scope
@@ -32,12 +43,32 @@ from tests.machine import ROOT
 pytestmark = pytest.mark.milvus
 
 
-class TestMilvusServerVectors(VectorStoreContract, VectorFiltersContract):
+class TestMilvusServerVectors(VectorStoreContract):
     @pytest.fixture
     async def store(self, milvus_server: MilvusServer) -> AsyncIterator[MilvusVectorStore]:
         store = MilvusVectorStore(MilvusOptions(milvus_server.uri, "axes", DIMENSION, timeout_seconds=60))
         yield store
         await store.close()
+
+    @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(rows=ROWS, filters=FILTERS, flushed=st.booleans(), seed=SEEDS)
+    async def test_any_filter_finds_what_it_finds_in_arrays(
+        self,
+        store: MilvusVectorStore,
+        rows: list[VectorRow],
+        filters: list[VectorFilter],
+        flushed: bool,
+        seed: int,
+    ) -> None:
+        await find_alike(store, rows, filters, flushed, seed)
+
+    @pytest.mark.slow
+    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(operations=OPERATIONS, last=WHERE, seed=SEEDS)
+    async def test_the_server_answers_as_arrays_do(
+        self, store: MilvusVectorStore, operations: Operations, last: VectorFilter, seed: int
+    ) -> None:
+        await agree(store, operations, last, seed)
 
 
 class TestMilvusServerModels(VectorModelsContract, ReembedContract):
