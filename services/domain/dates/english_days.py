@@ -145,6 +145,8 @@ def _weekdays(rule: Rules) -> None:
     def _weekday(found: Match[str], reference: Reference) -> Reading | None:
         if found.group().lower() in {"sat", "sun", "mon", "wed", "on sun"} or found.group().endswith("s"):
             return None  # "on Fridays" is a habit, "sat" mostly a verb
+        if re.search(rf"(?:{w.ORDINAL}|every|each) $", found.string[: found.start()], re.IGNORECASE):
+            return None  # "the second Sunday" of what is not told
         number = w.weekday_of(found["n"])
         if reference.prefer is Prefer.PAST:
             return day(_weekday_before(reference.today, number), 0.85)

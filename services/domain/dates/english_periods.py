@@ -1,5 +1,6 @@
 """English dates of more than a day: weeks, weekends, months, quarters, seasons, years, holidays."""
 
+import re
 from datetime import datetime, timedelta
 from re import Match
 
@@ -37,6 +38,12 @@ def _after(words: str) -> str:
 _YEARLIKE = rf"(?:{w.YEAR}|{w.SPOKEN_YEAR})"
 
 
+_ABSOLUTE = (
+    rf"(?:(?P<ad>{w.DAY}) ?(?:of )?(?P<am>{w.MONTH})|(?P<bm>{w.MONTH}) (?:the )?(?P<bd>{w.DAY}))"
+    rf"(?:,? (?P<ay>{w.YEAR}))?"
+)
+
+
 def add_periods(rule: Rules) -> None:
     """Adds the rules of this module."""
     _named(rule)
@@ -63,7 +70,7 @@ def _named(rule: Rules) -> None:
 
     @rule(
         r"(?:during |over |for |in |within )?(?:the |these )?"
-        rf"(?P<w>last|past|next) (?P<q>{w.QUANTITY} {w.UNIT})"
+        rf"(?P<w>last|past|previous|next) (?P<q>{w.QUANTITY} {w.UNIT})"
     )
     def _rolling(found: Match[str], reference: Reference) -> Reading | None:
         parts = amounts(found["q"])
@@ -94,27 +101,35 @@ def _weeks(rule: Rules) -> None:
         back = (reference.today.weekday() - number - 1) % 7 + 1
         return day(reference.today - timedelta(days=back + 7 * (count - 1)))
 
-    @rule(rf"(?:the )?week of (?P<m>{w.MONTH})\.? ?(?:the )?(?P<d>{w.DAY})(?:,? (?P<y>{w.YEAR}))?")
+    @rule(rf"(?:the )?(?P<k>week(?:end)?) of (?:the )?(?P<a>{_ABSOLUTE})")
     def _week_of(found: Match[str], reference: Reference) -> Reading | None:
-        at = dated(found["y"], w.month_of(found["m"]), w.number_of(found["d"]), reference)
-        return week(at.first) if at else None
+        at = _absolute(found, reference)
+        if at is None:
+            return None
+        return week(at.first) if found["k"].lower() == "week" else weekend(at.first)
 
     @rule(
-        rf"(?:the )?(?P<o>first|second|third|fourth|last) week (?:of|in) "
-        rf"(?:(?P<m>{w.MONTH})(?:,? (?P<y>{w.YEAR}))?|(?P<w>{w.WHICH}) month)"
+        rf"(?:the )?(?P<o>first|second|third|fourth|last) (?P<k>week(?:end)?) (?:of|in) "
+        rf"(?:(?P<m>{w.MONTH})(?:,? (?P<y>{w.YEAR}))?|(?P<z>{w.YEAR})|(?P<w>{w.WHICH}) (?P<u>month|year))"
     )
     def _nth_week(found: Match[str], reference: Reference) -> Reading | None:
-        if found["m"]:
-            start = _month(found["m"], found["y"], reference)
-        else:
-            at = shift(reference.now, Unit.MONTH, which(found["w"]))
-            start = month(at.year, at.month)
+        start = _whole_of(found, reference)
         if start is None:
             return None
+        if found["k"].lower() == "weekend":
+            return _nth_weekend(start, found["o"].lower())
         if found["o"].lower() == "last":
             return week(start.last - timedelta(days=4), 0.8)
         # a week belongs to the month that has its Thursday
         return week(start.first + timedelta(days=3 + 7 * (w.number_of(found["o"]) - 1)), 0.8)
+
+
+def _nth_weekend(start: Reading, ordinal: str) -> Reading:
+    """A weekend belongs to the month or year that has its Saturday."""
+    if ordinal == "last":
+        return weekend(start.last - timedelta(days=(start.last.weekday() - 6) % 7 or 7), 0.8)
+    first = start.first + timedelta(days=(5 - start.first.weekday()) % 7)
+    return weekend(first + timedelta(days=7 * (w.number_of(ordinal) - 1)), 0.8)
 
 
 def _month(name: str, year_text: str | None, reference: Reference) -> Reading | None:
@@ -156,6 +171,8 @@ def _months(rule: Rules) -> None:
     )
     def _bare(found: Match[str], reference: Reference) -> Reading | None:
         name = found["m"] or found["n"]
+        if re.match(r" \d{1,2}(?![\d:])", found.string[found.end() :]):
+            return None  # "Feb 30" is no day, and no February either
         if name.lower() == "may" and name != "May":
             return None
         if name.islower() and name in {"march", "mar", "sun", "dec", "sep", "august", "april", "june"}:
@@ -178,10 +195,15 @@ def _quarters(rule: Rules) -> None:
         late = reference.prefer is Prefer.PAST and this.first > reference.now
         return quarter(reference.now.year - late, number)
 
-    @rule(rf"(?:H(?P<h>[12])|(?:the )?(?P<o>first|second) half)(?: of)?,? (?P<y>{w.YEAR})")
-    def _half(found: Match[str], _: Reference) -> Reading:
-        number = int(found["h"] or 0) or w.number_of(found["o"])
-        first = local(w.year_of(found["y"]), 6 * number - 5)
+    @rule(
+        r"(?:H(?P<h>[12])|(?:the )?(?P<o>first|second) half)(?: of)?,? "
+        rf"(?:(?P<y>{w.YEAR})|(?P<w>{w.WHICH}) year)"
+        r"|(?P<z>(?:19|20)\d{2}) ?H(?P<k>[12])"
+    )
+    def _half(found: Match[str], reference: Reference) -> Reading:
+        number = int(found["h"] or found["k"] or 0) or w.number_of(found["o"])
+        told = found["y"] or found["z"]
+        first = local(w.year_of(told) if told else reference.now.year + which(found["w"]), 6 * number - 5)
         return Reading(first, shift(first, Unit.MONTH, 6), Precision.QUARTER, 0.9)
 
     @rule(
@@ -212,6 +234,9 @@ def _season_of(found: Match[str], reference: Reference) -> Reading | None:
     return started[-1]
 
 
+_TENS = {"forties": 40, "fifties": 50, "sixties": 60, "seventies": 70, "eighties": 80, "nineties": 90}
+
+
 def _years(rule: Rules) -> None:
     before = _after(
         "in since until till by from to of during before after around circa early late mid and through year "
@@ -229,8 +254,13 @@ def _years(rule: Rules) -> None:
     def _year_of_range(found: Match[str], _: Reference) -> Reading:
         return year(int(found["a"] or found["b"]), 0.8)
 
-    @rule(r"the (?P<y>(?:1[5-9]|20)\d0)'?s|the '?(?P<z>[2-9]0)'?s")
+    @rule(
+        r"the (?P<y>(?:1[5-9]|20)\d0)'?s|the '?(?P<z>[2-9]0)'?s"
+        rf"|the (?:nineteen[- ])?(?P<n>{'|'.join(_TENS)})"
+    )
     def _decade(found: Match[str], _: Reference) -> Reading:
+        if found["n"]:
+            return decade(1900 + _TENS[found["n"].lower()])
         return decade(int(found["y"]) if found["y"] else 1900 + int(found["z"]))
 
 
@@ -293,6 +323,15 @@ def _parts(rule: Rules) -> None:
 
     unit = r"(?P<u>day|week|weekend|month|year)"
 
+    @rule(rf"(?P<q>{w.QUANTITY}) weekends? (?P<d>before|after) (?P<a>{_ABSOLUTE})")
+    def _weekends_from(found: Match[str], reference: Reference) -> Reading | None:
+        anchor = _absolute(found, reference)
+        if anchor is None:
+            return None
+        sign = 1 if found["d"].lower() == "after" else -1
+        near_by = _beside_weekend(anchor.first, sign)
+        return weekend(near_by.first + timedelta(days=7 * sign * (w.number_of(found["q"]) - 1)))
+
     @rule(rf"(?P<q>{w.QUANTITY} {w.UNIT}) (?P<d>before|after|prior to) (?P<a>{_ABSOLUTE})")
     def _counted_from(found: Match[str], reference: Reference) -> Reading | None:
         anchor = _absolute(found, reference)
@@ -302,12 +341,6 @@ def _parts(rule: Rules) -> None:
     def _beside(found: Match[str], reference: Reference) -> Reading | None:
         anchor = _absolute(found, reference)
         return _next_to(anchor.first, found, 1 if found["d"].lower() == "after" else -1) if anchor else None
-
-
-_ABSOLUTE = (
-    rf"(?:(?P<ad>{w.DAY}) (?:of )?(?P<am>{w.MONTH})|(?P<bm>{w.MONTH}) (?:the )?(?P<bd>{w.DAY}))"
-    rf"(?:,? (?P<ay>{w.YEAR}))?"
-)
 
 
 def _absolute(found: Match[str], reference: Reference) -> Reading | None:
@@ -326,10 +359,14 @@ def _next_to(anchor: datetime, found: Match[str], sign: int) -> Reading:
         return day(anchor + timedelta(days=sign * distance))
     name = found["u"].lower()
     if name == "weekend":
-        saturday = weekend(anchor).first
-        back = 7 if sign < 0 and saturday >= anchor else 0
-        return weekend(saturday + timedelta(days=-back if sign < 0 else 7 * (saturday <= anchor)))
+        return _beside_weekend(anchor, sign)
     return whole(shift(anchor, Unit(name), sign), Unit(name))
+
+
+def _beside_weekend(anchor: datetime, sign: int) -> Reading:
+    saturday = weekend(anchor).first
+    back = 7 if sign < 0 and saturday >= anchor else 0
+    return weekend(saturday + timedelta(days=-back if sign < 0 else 7 * (saturday <= anchor)))
 
 
 def _whole_of(found: Match[str], reference: Reference) -> Reading | None:

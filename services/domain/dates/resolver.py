@@ -7,29 +7,28 @@ reads them, and the time zone only decides which day the reference is in. Clock 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import cache
 from zoneinfo import ZoneInfo
 
 from services.domain.dates import words as w
-from services.domain.dates.calendar import PRECISION_OF, Prefer, Reading, Reference, Unit, day, local, shift
+from services.domain.dates.calendar import (
+    PRECISION_OF,
+    Prefer,
+    Reading,
+    Reference,
+    Unit,
+    day,
+    local,
+    shift,
+    whole,
+)
+from services.domain.dates.chinese import told_in_chinese
+from services.domain.dates.chinese_words import HAN
 from services.domain.dates.english_days import add_days, amounts
 from services.domain.dates.english_periods import add_periods
+from services.domain.dates.relations import Relation, Told, same_year
 from services.domain.dates.rules import Rules
 from services.domain.instants import Instant, Precision, instant, moment
-
-
-class Relation(StrEnum):
-    """How a sentence stands to the time it names."""
-
-    AT = "at"
-    SINCE = "since"
-    UNTIL = "until"
-    BEFORE = "before"
-    AFTER = "after"
-    RANGE = "range"
-    FOR = "for"
-    """A stretch of time up to now ("for four years"), or a mere duration: the verb's tense tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +64,6 @@ def english() -> Rules:
     return rules
 
 
-@dataclass(frozen=True, slots=True)
-class _Local:
-    """An expression whose times are still local."""
-
-    begin: int
-    finish: int
-    first: Reading | None
-    last: Reading | None
-    relation: Relation
-
-
 def find(
     text: str, reference: Instant, time_zone: str = "UTC", prefer: Prefer = Prefer.PAST
 ) -> list[TimeExpression]:
@@ -83,7 +71,18 @@ def find(
     zone = ZoneInfo(time_zone)
     said = Reference(moment(reference).astimezone(zone).replace(tzinfo=None), prefer)
     found = _durations(text, said, english().find(text, said))
+    if HAN.search(text):
+        found = _merged([*told_in_chinese(text, said), *found])
     return [_final(text, item, zone) for item in found]
+
+
+def _merged(items: list[Told]) -> list[Told]:
+    """The longer of two that overlap, the first of two alike: each language reads a date in its own way."""
+    kept: list[Told] = []
+    for item in sorted(items, key=lambda item: item.begin - item.finish):
+        if all(item.finish <= other.begin or other.finish <= item.begin for other in kept):
+            kept.append(item)
+    return sorted(kept, key=lambda item: item.begin)
 
 
 def read(
@@ -91,7 +90,8 @@ def read(
 ) -> TimeExpression | None:
     """The time that a whole expression means ("last January", "2024-03"), or None if it can't be read.
 
-    What our own rules can't read is tried with dateparser. Raises ZoneInfoNotFoundError.
+    A date of another language than English and Chinese is tried with dateparser.
+    Raises ZoneInfoNotFoundError.
     """
     text = expression.strip()
     if not text:
@@ -124,18 +124,30 @@ def _iso_instant(text: str) -> Instant | None:
 
 
 def _with_dateparser(text: str, reference: Instant, time_zone: str) -> TimeExpression | None:
-    import dateparser  # a second of imports that most texts don't need
-
-    said = moment(reference).astimezone(ZoneInfo(time_zone)).replace(tzinfo=None)
-    settings = {"RELATIVE_BASE": said, "PREFER_DATES_FROM": "past", "RETURN_AS_TIMEZONE_AWARE": False}
-    parsed = dateparser.parse(text, settings=settings)
-    if parsed is None:
+    """A written date of another language. What we refuse in English and Chinese nobody guesses."""
+    if HAN.search(text) or not any(letter.isdigit() for letter in text) or len(text) > _MAX_FOREIGN:
         return None
-    return _final(
-        text,
-        _Local(0, len(text), day(parsed.replace(tzinfo=None), 0.5), None, Relation.AT),
-        ZoneInfo(time_zone),
-    )
+    from dateparser.date import DateDataParser  # a second of imports that most texts don't need
+
+    zone = ZoneInfo(time_zone)
+    said = moment(reference).astimezone(zone).replace(tzinfo=None)
+    settings = {
+        "RELATIVE_BASE": said, "PREFER_DATES_FROM": "past", "RETURN_AS_TIMEZONE_AWARE": False,
+        "PREFER_DAY_OF_MONTH": "first", "PREFER_MONTH_OF_YEAR": "first", "RETURN_TIME_AS_PERIOD": True,
+    }  # fmt: skip
+    parsed = DateDataParser(settings=settings).get_date_data(text)
+    if parsed.date_obj is None or parsed.locale is None or parsed.locale.startswith(("en", "zh")):
+        return None
+    unit = Unit(parsed.period) if parsed.period in {"day", "week", "month", "year"} else Unit.DAY
+    try:
+        read = whole(parsed.date_obj.replace(tzinfo=None), unit, 0.5)
+    except (OverflowError, ValueError):
+        return None
+    return _final(text, Told(0, len(text), read, None, Relation.AT), zone)
+
+
+_MAX_FOREIGN = 60
+"""Characters of a date in another language; longer texts are no dates."""
 
 
 _BEFORE_FIRST = re.compile(
@@ -153,7 +165,7 @@ _RELATIONS = {
 }  # fmt: skip
 
 
-def _durations(text: str, said: Reference, found: list[tuple[int, int, Reading]]) -> list[_Local]:
+def _durations(text: str, said: Reference, found: list[tuple[int, int, Reading]]) -> list[Told]:
     items = _relate(text, said, found)
     for match in _FOR.finditer(text):
         if any(match.start() < item.finish and item.begin < match.end() for item in items):
@@ -169,7 +181,7 @@ def _durations(text: str, said: Reference, found: list[tuple[int, int, Reading]]
             continue
         unit = min((part[1] for part in parts), key=list(Unit).index)
         since = Reading(day(at).first, day(at).last, PRECISION_OF[unit], 0.7)
-        items.append(_Local(match.start(), match.end(), since, day(said.now), Relation.FOR))
+        items.append(Told(match.start(), match.end(), since, day(said.now), Relation.FOR))
     return sorted(items, key=lambda item: item.begin)
 
 
@@ -180,9 +192,9 @@ _FOR = re.compile(
 )
 
 
-def _relate(text: str, said: Reference, found: list[tuple[int, int, Reading]]) -> list[_Local]:
+def _relate(text: str, said: Reference, found: list[tuple[int, int, Reading]]) -> list[Told]:
     """Joins neighbours into ranges and reads the word before each."""
-    items: list[_Local] = _day_ranges(text, said)
+    items: list[Told] = _day_ranges(text, said)
     free = [
         item for item in found if all(item[1] <= other.begin or item[0] >= other.finish for other in items)
     ]
@@ -194,8 +206,8 @@ def _relate(text: str, said: Reference, found: list[tuple[int, int, Reading]]) -
         start = before.start() if before else begin
         following = free[position + 1] if position + 1 < len(free) else None
         if following is not None and _joins(text[finish : following[0]], word):
-            first, last = _same_year(reading, following[2], said)
-            items.append(_Local(start, following[1], first, last, Relation.RANGE))
+            first, last = same_year(reading, following[2], said)
+            items.append(Told(start, following[1], first, last, Relation.RANGE))
             position += 2
             continue
         position += 1
@@ -215,30 +227,11 @@ def _joins(gap: str, word: str) -> bool:
     return joiner != "and" or word == "between"
 
 
-def _single(begin: int, finish: int, reading: Reading, word: str) -> _Local:
+def _single(begin: int, finish: int, reading: Reading, word: str) -> Told:
     relation = Relation.SINCE if word.startswith("starting") else _RELATIONS.get(word, Relation.AT)
     if relation in {Relation.UNTIL, Relation.BEFORE}:
-        return _Local(begin, finish, None, reading, relation)
-    return _Local(begin, finish, reading, None, relation)
-
-
-def _same_year(first: Reading, last: Reading, said: Reference) -> tuple[Reading, Reading]:
-    """Lets a stated year decide the one that was left out; a range never runs backwards if it need not."""
-    try:
-        if first.floats and not last.floats:
-            first = first.in_year(last.first.year)
-            if first.first > last.first:
-                first = first.in_year(last.first.year - 1)
-        elif last.floats:
-            year = first.first.year
-            last = last.in_year(year)
-            if last.first < first.first:
-                last = last.in_year(year + 1)
-            if first.floats and said.prefer is Prefer.PAST and last.first > said.now:
-                first, last = first.in_year(year - 1), last.in_year(last.first.year - 1)
-    except ValueError:
-        return first, last
-    return first, last
+        return Told(begin, finish, None, reading, relation)
+    return Told(begin, finish, reading, None, relation)
 
 
 _DAY_RANGE = re.compile(
@@ -250,9 +243,9 @@ _DAY_RANGE = re.compile(
 )
 
 
-def _day_ranges(text: str, said: Reference) -> list[_Local]:
+def _day_ranges(text: str, said: Reference) -> list[Told]:
     """Ranges of days that share one month: "4-22 January 1995", "from 3 to 12 this month"."""
-    found: list[_Local] = []
+    found: list[Told] = []
     for match in _DAY_RANGE.finditer(text):
         if (match["m"] and match["n"]) or not (match["m"] or match["n"] or match["w"]):
             continue
@@ -269,7 +262,7 @@ def _day_ranges(text: str, said: Reference) -> list[_Local]:
         except (ValueError, KeyError, OverflowError):
             continue
         if first < last:
-            found.append(_Local(match.start(), match.end(), *pair, Relation.RANGE))
+            found.append(Told(match.start(), match.end(), *pair, Relation.RANGE))
     return found
 
 
@@ -282,7 +275,7 @@ def _month_start(match: re.Match[str], said: Reference) -> datetime:
     return local(year, w.month_of(match["m"] or match["n"]))
 
 
-def _final(text: str, item: _Local, zone: ZoneInfo) -> TimeExpression:
+def _final(text: str, item: Told, zone: ZoneInfo) -> TimeExpression:
     first, last = item.first, item.last
     start = _instant(first.first, first.precision, zone) if first else None
     if item.relation is Relation.AT and first:

@@ -9,28 +9,35 @@ from services.domain.dates.calendar import Reading, Reference
 Reader = Callable[[Match[str], Reference], Reading | None]
 """Reads a match; None when it names no date after all. May raise ValueError, KeyError or OverflowError."""
 
+Found = tuple[int, int, Reading]
+"""`(begin, end, reading)`: where in the text an expression stands, and what it means."""
+
 
 class Rules:
-    """Patterns in the order they were written. Each language makes one such table."""
+    """Patterns in the order they were written. Each language makes one such table.
 
-    def __init__(self) -> None:
+    `before` and `after` are what may not stand beside a match: by default a letter or digit.
+    """
+
+    def __init__(self, before: str = r"(?<![\w/.])", after: str = r"(?!\w)") -> None:
+        self._before, self._after = before, after
         self._rules: list[tuple[Pattern[str], Reader]] = []
 
     def __call__(self, pattern: str) -> Callable[[Reader], Reader]:
         """Adds the decorated function as the reader of what the pattern finds."""
 
         def add(reader: Reader) -> Reader:
-            self._rules.append((_compile(rf"(?<![\w/.])(?:{pattern})(?!\w)", IGNORECASE), reader))
+            self._rules.append((_compile(f"{self._before}(?:{pattern}){self._after}", IGNORECASE), reader))
             return reader
 
         return add
 
-    def find(self, text: str, reference: Reference) -> list[tuple[int, int, Reading]]:
-        """All readings as (begin, end, reading): leftmost first, the longer of two that overlap.
+    def find(self, text: str, reference: Reference) -> list[Found]:
+        """All readings: leftmost first, the longer of two that overlap.
 
         Of equal spans the rule written first wins.
         """
-        found: list[tuple[int, int, Reading]] = []
+        found: list[Found] = []
         for pattern, reader in self._rules:
             for match in pattern.finditer(text):
                 try:
@@ -39,9 +46,13 @@ class Rules:
                     continue
                 if reading is not None:
                     found.append((match.start(), match.end(), reading))
-        found.sort(key=lambda item: (-(item[1] - item[0]), item[0]))
-        kept: list[tuple[int, int, Reading]] = []
-        for begin, end, reading in found:
-            if all(end <= other[0] or begin >= other[1] for other in kept):
-                kept.append((begin, end, reading))
-        return sorted(kept, key=lambda item: item[0])
+        return longest(found)
+
+
+def longest(found: list[Found]) -> list[Found]:
+    """Those that remain when the longer of two that overlap stays, in the order of the text."""
+    kept: list[Found] = []
+    for begin, end, reading in sorted(found, key=lambda item: (-(item[1] - item[0]), item[0])):
+        if all(end <= other[0] or begin >= other[1] for other in kept):
+            kept.append((begin, end, reading))
+    return sorted(kept, key=lambda item: item[0])
