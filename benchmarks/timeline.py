@@ -6,13 +6,14 @@ Run: python -m benchmarks.timeline [--repeat N]
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from random import Random
 
 from services.domain.beliefs import SlotRecords, derive
 from services.domain.graph import Statement
 from services.domain.ids import EntityId, RecordId, StatementId
-from services.domain.instants import Instant
+from services.domain.instants import Instant, Precision
 from services.domain.kernel.rivals import Contradicts, Rivals
 from services.domain.predicates import Cardinality
 from services.domain.records import Claim, Denial, End, Source
@@ -53,6 +54,17 @@ def to_and_fro(count: int) -> Records:
 def repeated(count: int) -> Records:
     """One fact said again and again."""
     return [_claim(n, "Oslo", 0, None, 10 * n) for n in range(count)], [], []
+
+
+def by_the_day(count: int) -> Records:
+    """A new object every other day, of which the day is known; each is seen on the day of the next."""
+    claims = []
+    for number in range(0, count, 2):
+        day = 24 * number
+        told = _claim(number, f"o{number}", day, None, day + 20)
+        claims.append(replace(told, start_precision=Precision.DAY))
+        claims.append(_claim(number + 1, f"o{number}", None, None, day + 24 * 2 + 9))
+    return claims, [], []
 
 
 def mixed(count: int) -> Records:
@@ -121,7 +133,7 @@ def main() -> None:
     print(
         f"{'slot':14}{'records':>9}{'spans':>8}{'sort ms':>9}{'timeline ms':>13}{'ratio':>7}{'derive ms':>11}"
     )
-    for make in (moves, one_telling, to_and_fro, repeated, mixed):
+    for make in (moves, one_telling, to_and_fro, repeated, by_the_day, mixed):
         for count in (1_000, 10_000):
             records = make(count)
             rivals: Contradicts = Rivals({r.statement: "slot" for kind in records for r in kind})

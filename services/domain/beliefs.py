@@ -90,16 +90,22 @@ def derive(
         records.statements, claims, in_force(records.verdicts, known_at), cardinality, reading
     )
 
-    def shown(record: R) -> R:
-        as_one = among.shown[record.statement]
-        return record if as_one == record.statement else replace(record, statement=as_one)
+    as_one = {id: shown for id, shown in among.shown.items() if shown != id}
+
+    def shown(records: list[R]) -> list[R]:
+        if not as_one:
+            return records
+        return [
+            record if record.statement not in as_one else replace(record, statement=as_one[record.statement])
+            for record in records
+        ]
 
     spans = timeline(
-        map(shown, claims),
-        map(shown, in_force(records.ends, known_at)),
-        map(shown, in_force(records.denials, known_at)),
+        shown(claims),
+        shown(in_force(records.ends, known_at)),
+        shown(in_force(records.denials, known_at)),
         among.rivals,
-        among.contents.__getitem__,
+        among.content,
     )
     return flagged(spans, among)
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from services.domain.graph import Literal, Statement
 from services.domain.ids import EntityId, StatementId
@@ -27,6 +27,8 @@ class Reading:
 
     def entity(self, id: EntityId) -> EntityId:
         """Follows merges of merges; a circle, which no merge should make, ends where it is met again."""
+        if id not in self.merged:
+            return id
         seen = {id}
         while (next_id := self.merged.get(id, id)) not in seen:
             seen.add(next_id)
@@ -59,7 +61,8 @@ class Competition:
     rivals: Rivals
     exempted: frozenset[Pair]
     """Pairs that would contradict, had a user not said that they are compatible."""
-    contents: Mapping[StatementId, str]
+    content: Callable[[StatementId], str]
+    """The text of a shown statement's object, to break ties by."""
 
 
 def counting_verdicts(verdicts: Iterable[Verdict]) -> dict[Pair, Verdict]:
@@ -89,11 +92,7 @@ def competition(
     counting = counting_verdicts(verdicts)
     joined = _joined(statements, counting, reading)
     shown = _shown(known, joined, claims, reading)
-    slots: dict[StatementId, set[Hashable]] = {id: set() for id in shown.values()}
-    for statement in statements:
-        if cardinality(reading.entity(statement.predicate)) is Cardinality.SINGLE:
-            slots[shown[statement.id]].add(reading.slot(statement))
-    main, several = _main_slots(slots)
+    main, several = _main_slots(statements, shown, cardinality, reading)
     # A class of duplicates that is in several slots competes in each of them.
     contradicting = several | {
         pair
@@ -115,7 +114,7 @@ def competition(
         shown=shown,
         rivals=Rivals(main, both_ways(same_slot), both_ways(judged - compatible)),
         exempted=frozenset(same_slot | (compatible & contradicting)),
-        contents={id: reading.content(known[id]) for id in slots},
+        content=lambda id: reading.content(known[id]),
     )
 
 
@@ -148,14 +147,26 @@ def flagged(spans: Sequence[DerivedSpan], among: Competition) -> tuple[DerivedSp
     That is: a winner that goes A, B, A where B or the second A only began to be said, and two that hold at
     once because a user exempted them. `spans` come in order of time.
     """
-    by_statement: defaultdict[StatementId, list[int]] = defaultdict(list)
     by_slot: defaultdict[Hashable, list[int]] = defaultdict(list)
     for at, span in enumerate(spans):
-        by_statement[span.statement].append(at)
         by_slot[among.rivals.slot(span.statement)].append(at)
     contested: set[int] = set()
     for slot in by_slot.values():
         contested |= _there_and_back(spans, slot, among.rivals)
+    if among.rivals.judged or among.exempted:
+        contested |= _contested_by_verdicts(spans, among)
+    if not contested:
+        return tuple(spans)
+    return tuple(
+        DerivedSpan(*span[:5], True, *span[6:]) if at in contested else span for at, span in enumerate(spans)
+    )
+
+
+def _contested_by_verdicts(spans: Sequence[DerivedSpan], among: Competition) -> set[int]:
+    contested: set[int] = set()
+    by_statement: defaultdict[StatementId, list[int]] = defaultdict(list)
+    for at, span in enumerate(spans):
+        by_statement[span.statement].append(at)
     for one, others in among.rivals.judged.items():
         for other in others:
             if one < other:
@@ -166,16 +177,16 @@ def flagged(spans: Sequence[DerivedSpan], among: Competition) -> tuple[DerivedSp
             for right in by_statement[other]:
                 if _overlap(spans[left], spans[right]):
                     contested |= {left, right}
-    return tuple(replace(span, contested=True) if at in contested else span for at, span in enumerate(spans))
+    return contested
 
 
 def _there_and_back(spans: Sequence[DerivedSpan], order: Sequence[int], rivals: Rivals) -> set[int]:
     found: set[int] = set()
-    for first, second, third in zip(order, order[1:], order[2:], strict=False):
-        one, other, again = spans[first], spans[second], spans[third]
+    ordered = [spans[at] for at in order]
+    for at, (one, other, again) in enumerate(zip(ordered, ordered[1:], ordered[2:], strict=False)):
         back = one.statement == again.statement and rivals(one.statement, other.statement)
         if back and (other.assumed or again.assumed):
-            found |= {first, second, third}
+            found.update(order[at : at + 3])
     return found
 
 
@@ -203,9 +214,12 @@ def _joined(
     """
     joined: Joined[StatementId] = Joined()
     first: dict[Hashable, StatementId] = {}
-    for statement in statements:
-        triple = (reading.slot(statement), reading.target(statement))
-        joined.join(first.setdefault(triple, statement.id), statement.id)
+    # Without merges no two statements are of one triple: it is what their ids are made of.
+    for statement in statements if reading.merged else ():
+        triple = (*reading.slot(statement), reading.target(statement))
+        same = first.setdefault(triple, statement.id)
+        if same != statement.id:
+            joined.join(same, statement.id)
     apart = [
         pair for pair, v in counting.items() if v.judge is Judge.USER and v.kind is not VerdictKind.DUPLICATE
     ]
@@ -228,6 +242,8 @@ def _shown(
     reading: Reading,
 ) -> dict[StatementId, StatementId]:
     """Of statements that derive as one, the one with the earliest attested claim; then by content."""
+    if not joined:
+        return {id: id for id in known}
     earliest: dict[StatementId, int] = {}
     for claim in claims:
         earliest[claim.statement] = min(claim.attested_at, earliest.get(claim.statement, claim.attested_at))
@@ -245,19 +261,37 @@ def _shown(
 
 
 def _main_slots(
-    slots: Mapping[StatementId, set[Hashable]],
+    statements: Iterable[Statement],
+    shown: Mapping[StatementId, StatementId],
+    cardinality: CardinalityOf,
+    reading: Reading,
 ) -> tuple[dict[StatementId, Hashable], set[Pair]]:
     """One slot for each statement that has any, and the pairs that further slots set against each other."""
-    main = {id: min(found, key=repr) for id, found in slots.items() if found}
+    main: dict[StatementId, Hashable] = {}
+    slots: dict[Hashable, Hashable] = {}
+    further: dict[StatementId, set[Hashable]] = {}
+    singles: dict[EntityId, bool] = {}
+    for statement in statements:
+        slot = reading.slot(statement)
+        predicate = slot[1]
+        if predicate not in singles:
+            singles[predicate] = cardinality(predicate) is Cardinality.SINGLE
+        if singles[predicate]:
+            id = shown[statement.id]
+            first = main.setdefault(id, slots.setdefault(slot, slot))
+            if first != slot:
+                further.setdefault(id, {first}).add(slot)
+    if not further:
+        return main, set()
+    main.update((id, min(found, key=repr)) for id, found in further.items())
     members: defaultdict[Hashable, list[StatementId]] = defaultdict(list)
-    for id, found in slots.items():
-        for slot in found:
-            members[slot].append(id)
-    several = {id for id, found in slots.items() if len(found) > 1}
+    for id, only in main.items():
+        for each in further.get(id, {only}):
+            members[each].append(id)
     pairs = {
         _pair(one, other)
-        for one in several
-        for slot in slots[one]
+        for one, found in further.items()
+        for slot in found
         for other in members[slot]
         if one != other and main[one] != main[other]
     }

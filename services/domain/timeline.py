@@ -4,21 +4,24 @@ Pure, and exactly the five rules of docs/adr/0005-time.md: evidence decides, nev
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Instant, Precision
+from services.domain.kernel.alone import alone
 from services.domain.kernel.coarse import begun
-from services.domain.kernel.lives import Life
+from services.domain.kernel.held import Held
+from services.domain.kernel.lives import Life, without_ends
 from services.domain.kernel.rivals import Contradicts, Rivals
-from services.domain.kernel.stays import AFTER, BEFORE, Denied, Stay
-from services.domain.kernel.sweep import Content, Held, Sweep
+from services.domain.kernel.stays import AFTER, BEFORE, Content, Denied, Stay
+from services.domain.kernel.sweep import Sweep
+from services.domain.kernel.turns import Turns
 from services.domain.kernel.unknown import unknown_starts
 from services.domain.records import Claim, Denial, End
 
 
-@dataclass(frozen=True, slots=True)
-class DerivedSpan:
+class DerivedSpan(NamedTuple):
     """A statement holds in `[valid_at, invalid_at)`; None is an unknown start, or that it still holds.
 
     `started_by` is the earliest attested record of this unbroken period; `ended_by` the end or denial that
@@ -59,45 +62,75 @@ def timeline(
     denied = Denied(denials)
     objects = [*claimed, *(object for object in ended if object not in claimed)]
     rivals = Rivals.among(objects, contradicts)
-    lives = {object: Life(object, claimed.get(object, ()), ended.get(object, ())) for object in objects}
-    stays = _stays(lives, rivals, denied)
-    later = begun(lives, stays, rivals, denied)
-    if later:
-        for object, starts in later.items():
-            lives[object] = Life(object, claimed[object], ended.get(object, ()), starts)
-        stays = _stays(lives, rivals, denied)
-    by_object: dict[StatementId, list[Stay]] = {}
-    for stay in stays:
-        by_object.setdefault(stay.object, []).append(stay)
+    stays: dict[StatementId, list[Stay]] = {}
+    lives: dict[StatementId, Life] = {}
+    for object in objects:
+        simple = None if object in ended else without_ends(claimed[object])
+        if simple is None:
+            lives[object] = Life(object, claimed.get(object, ()), ended.get(object, ()))
+        stays[object] = simple or []
+    if lives:
+        stays = _lived(stays, lives, rivals, denied)
+        moved = begun(lives, stays, rivals, denied)
+        if moved:
+            for object, periods in moved.items():
+                lives[object] = Life(object, claimed[object], ended.get(object, ()), periods)
+            stays = _lived(stays, lives, rivals, denied)
     spans: list[DerivedSpan] = []
-    for group in rivals.groups(by_object):
-        together = [stay for object in group for stay in by_object[object]]
-        spans += _spans(Sweep(together, denied, rivals, content).run(), together)
-    spans.sort(key=lambda span: (_start(span), content(span.statement), span.statement))
+    for group in rivals.groups(object for object in objects if stays[object]):
+        spans += _spans(*_held([stays[object] for object in group], denied, rivals, content))
+    starts = list(map(_start, spans))
+    if any(after <= before for before, after in pairwise(starts)):
+        spans.sort(key=lambda span: (_start(span), content(span.statement), span.statement))
     return tuple(spans)
 
 
-def _stays(lives: Mapping[StatementId, Life], rivals: Rivals, denied: Denied) -> list[Stay]:
-    stays = [stay for life in lives.values() for stay in life.settled()]
+def _held(
+    group: Sequence[Sequence[Stay]], denied: Denied, rivals: Rivals, content: Content
+) -> tuple[list[Held], Sequence[Stay]]:
+    """What holds when of some objects' stays, and the stays that `first` counts in."""
+    if len(group) == 1:
+        return alone(group[0], denied), group[0]
+    stays = [stay for of_object in group for stay in of_object]
+    objects = [of_object[0].object for of_object in group]
+    if rivals.all_contradict(objects):
+        turns = Turns(stays, denied, content)
+        return turns.run(), turns.stays
+    return Sweep(stays, denied, rivals, content).run(), stays
+
+
+def _lived(
+    stays: Mapping[StatementId, list[Stay]], lives: Mapping[StatementId, Life], rivals: Rivals, denied: Denied
+) -> dict[StatementId, list[Stay]]:
+    """The stays of all objects, once those of some lives are worked out."""
+    found = dict(stays)
+    for object, life in lives.items():
+        found[object] = life.settled()
     if any(life.loose or life.past or life.overruled for life in lives.values()):
-        stays += unknown_starts(lives, stays, rivals, denied)
-    return stays
+        for stay in unknown_starts(lives, found, rivals, denied):
+            found[stay.object].append(stay)
+    return found
 
 
 def _start(span: DerivedSpan) -> int:
     return BEFORE if span.valid_at is None else span.valid_at
 
 
-def _spans(held: Iterable[Held], stays: Sequence[Stay]) -> Iterable[DerivedSpan]:
+def _spans(held: Iterable[Held], stays: Sequence[Stay]) -> list[DerivedSpan]:
+    spans = []
     for each in held:
         struck = each.struck_by
-        yield DerivedSpan(
-            statement=each.object,
-            valid_at=None if each.start == BEFORE else Instant(each.start),
-            invalid_at=None if each.end == AFTER else Instant(each.end),
-            started_by=stays[each.first].record,
-            ended_by=each.ended_by if struck is None else stays[struck.first].record,
-            start_precision=each.precision,
-            end_precision=each.end_precision if struck is None else struck.precision,
-            assumed=each.assumed,
+        spans.append(
+            DerivedSpan(
+                each.object,
+                None if each.start == BEFORE else Instant(each.start),
+                None if each.end == AFTER else Instant(each.end),
+                stays[each.first].record,
+                each.ended_by if struck is None else stays[struck.first].record,
+                False,
+                each.precision,
+                each.end_precision if struck is None else struck.precision,
+                each.assumed,
+            )
         )
+    return spans

@@ -33,11 +33,14 @@ class _Sighting(NamedTuple):
 
 
 def begun(
-    lives: Mapping[StatementId, Life], stays: Sequence[Stay], rivals: Rivals, denied: Denied
+    lives: Mapping[StatementId, Life],
+    stays: Mapping[StatementId, Sequence[Stay]],
+    rivals: Rivals,
+    denied: Denied,
 ) -> dict[StatementId, dict[Coarse, int]]:
     """When stays of coarse start began, where that is later than the first instant of their period.
 
-    `stays` are all stays as they are when coarse starts are first instants.
+    `stays` are those of all objects as they are when coarse starts are first instants.
     """
     beginnings = _beginnings(lives, stays)
     found: dict[StatementId, dict[Coarse, int]] = {}
@@ -54,18 +57,16 @@ def begun(
     return found
 
 
-def _beginnings(lives: Mapping[StatementId, Life], stays: Sequence[Stay]) -> list[_Beginning]:
+def _beginnings(
+    lives: Mapping[StatementId, Life], stays: Mapping[StatementId, Sequence[Stay]]
+) -> list[_Beginning]:
     """What may have begun later than its period did; not what was over with its period."""
-    coarse = {object: life for object, life in lives.items() if life.coarse}
-    ends: dict[StatementId, dict[str, int]] = {object: {} for object in coarse}
-    for stay in stays:
-        if stay.object in coarse:
-            ends[stay.object][stay.record] = stay.end
     found = []
-    for object, life in coarse.items():
+    for object, life in lives.items():
+        ends = {stay.record: stay.end for stay in stays[object]} if life.coarse else {}
         for period, claims in life.coarse.items():
             first, after = period.first, bounds(period.first, period.precision)[1]
-            if any(ends[object][claim.id] <= after for claim in claims):
+            if any(ends[claim.id] <= after for claim in claims):
                 continue
             known = [claim.seen if claim.seen > first else claim.attested_at for claim in claims]
             mentions = bisect_left(life.said_at, first)
@@ -79,7 +80,7 @@ def _beginnings(lives: Mapping[StatementId, Life], stays: Sequence[Stay]) -> lis
 
 
 def _sightings(
-    stays: Iterable[Stay], rivals: Rivals, denied: Denied, slots: set[Hashable]
+    stays: Mapping[StatementId, Iterable[Stay]], rivals: Rivals, denied: Denied, slots: set[Hashable]
 ) -> tuple[list[_Sighting], list[_Sighting]]:
     """For starts in periods that an object began before (or nobody knows when), and for periods it began in.
 
@@ -88,10 +89,14 @@ def _sightings(
     """
     early: list[_Sighting] = []
     late: list[_Sighting] = []
-    for stay in stays:
+    concerned = [
+        stay
+        for object, stays_of in stays.items()
+        if rivals.slot(object) in slots or object in rivals.judged
+        for stay in stays_of
+    ]
+    for stay in concerned:
         object = stay.object
-        if rivals.slot(object) not in slots and object not in rivals.judged:
-            continue
         held: list[int] = []
         if stay.end < AFTER and not denied.before(object, stay.attested_at, stay.end):
             held.append(stay.end)

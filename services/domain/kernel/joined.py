@@ -12,6 +12,10 @@ class Joined(Generic[T]):
     def __init__(self) -> None:
         self._parents: dict[T, T] = {}
 
+    def __bool__(self) -> bool:
+        """Whether anything was joined."""
+        return bool(self._parents)
+
     def root(self, item: T) -> T:
         """The same for all of a class, until that class is joined with another."""
         root = item

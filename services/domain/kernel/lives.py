@@ -4,8 +4,9 @@ Rules 1, 2 and 5 of the definition of time, as far as they need no other object.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -22,6 +23,8 @@ class Coarse(NamedTuple):
     precision: Precision
 
 
+_attested_at: Final = attrgetter("attested_at")
+_INSTANT: Final = Precision.INSTANT
 _NONE_BEGUN: Final[Mapping[Coarse, int]] = MappingProxyType({})
 
 
@@ -41,7 +44,8 @@ class Life:
         self.object = object
         self.past = [claim for claim in claims if claim.start is None and _is_past(claim)]
         """Claims of a stay that was over when they were made and whose start they don't say."""
-        assumed = [claim for claim in claims if claim.start is None and not _is_past(claim)]
+        past = {claim.id for claim in self.past}
+        assumed = [claim for claim in claims if claim.start is None and claim.id not in past]
         self.said_at = sorted({claim.attested_at for claim in assumed})
         """When the object was said to hold, with no word of since when."""
         placed = _place([claim for claim in claims if claim.start is not None], begun)
@@ -60,8 +64,11 @@ class Life:
             unplaced.own_end = _own_end(unplaced.claim, self.starts)
         self._past_ends = {claim.id: _own_end(claim, self.starts) for claim in self.past}
         self._read_ends(ends)
-        self.overruled: list[Claim] = []
-        """Claims without start that an end lies before: they are of a stay that had ended by then."""
+        self.overruled: list[tuple[Claim, Ending | None]] = []
+        """Claims without start that an end lies before: they are of a stay that had ended by then.
+
+        With the earliest end of that stay that belongs to a start, if one does.
+        """
 
     def _read_ends(self, ends: Iterable[End]) -> None:
         known = [
@@ -90,10 +97,14 @@ class Life:
             start = self.start_of(ending.at)
             (self.loose if start is None else by_start.setdefault(start, [])).append(ending)
         for alike in self._alike.values():
-            alike.sort(key=lambda ending: (ending.attested_at, ending.precision, ending.record))
+            if len(alike) > 1:
+                alike.sort(key=lambda ending: (ending.attested_at, ending.precision, ending.record))
         self.counting = {start: counting_end(endings) for start, endings in by_start.items()}
         """Of each start, the end that counts."""
-        self._news = [(*self._news_to(endings), self.counting[start]) for start, endings in by_start.items()]
+        self._news = [
+            (*self._news_to(endings), self.counting[start])
+            for start, endings in (by_start.items() if self.said_at else ())
+        ]
         self.loose_news = self._news_to(self.loose)[1] if self.loose else BEFORE
         """Claims without start that were made no later are ended by an end that belongs to no start."""
 
@@ -103,6 +114,8 @@ class Life:
         It spoke of a stay not known to be over. An end told before it, repeated later, is no news. Nor is a
         stay told whole, unless it is one that was known to have begun and not to have ended.
         """
+        if len(endings) == 1 and endings[0].opened is None:
+            return BEFORE, self._alike[endings[0].at][0].attested_at
         plain = [self._alike[ending.at][0].attested_at for ending in endings if ending.opened is None]
         if plain:
             return BEFORE, max(plain)
@@ -123,7 +136,8 @@ class Life:
     def cause(self, ending: Ending, attested_at: int) -> Ending:
         """The earliest attested end at the same instant that can end a claim of `attested_at`."""
         alike = self._alike[ending.at]
-        return next((other for other in alike if other.attested_at >= attested_at), alike[0])
+        first = bisect_left(alike, attested_at, key=_attested_at) if len(alike) > 1 else 0
+        return alike[first if first < len(alike) else 0]
 
     def alike(self, ending: Ending) -> Sequence[Ending]:
         """All ends at the same instant, earliest attested first."""
@@ -135,37 +149,51 @@ class Life:
         counting = list(self.counting.values())
         if not counting and not self.loose:
             return [self._stay(placed, None) for placed in self._claims]
-        found = earliest_ends(counting, [placed.ask for placed in self._claims])
-        narrated = earliest_ends(counting, [placed.late_ask for placed in self._claims])
-        ended = self.ended_before([placed.claim for placed in self._claims if placed.assumed])
+        attested = [placed.claim.attested_at for placed in self._claims]
+        found = earliest_ends(counting, attested, [placed.start for placed in self._claims])
+        narrated = self._narrated_ends(counting)
+        ended = self._ended_before()
         stays: list[Stay] = []
-        for placed, ending, later in zip(self._claims, found, narrated, strict=True):
+        for placed, ending in zip(self._claims, found, strict=True):
             claim = placed.claim
             if placed.assumed:
-                over = ended[claim.id] is not None or self.loose_news >= claim.attested_at
-                if over or (ending is not None and ending.at <= claim.attested_at):
-                    self.overruled.append(claim)
+                earliest = ended.get(claim.id, ending)
+                over = earliest is not None and earliest.at <= claim.attested_at
+                if over or self.loose_news >= claim.attested_at:
+                    self.overruled.append((claim, earliest))
                     continue
-            elif later is not None:
+            elif claim.id in narrated:
+                later = narrated[claim.id]
                 ending = later if ending is None else min(ending, later, key=lambda each: each.at)
             if ending is None and placed.own_end is not None:
                 ending = _ending_of(claim, placed.own_end)
             stays.append(self._stay(placed, ending))
         return stays
 
-    def ended_before(self, claims: Sequence[Claim]) -> dict[RecordId, Ending | None]:
+    def _narrated_ends(self, counting: Sequence[Ending]) -> dict[RecordId, Ending]:
+        """What narrates a beginning vouches for nothing after `seen`: an end there stands, whenever said."""
+        narrating = [
+            (placed.claim, max(placed.start, placed.claim.seen))
+            for placed in self._claims
+            if not placed.assumed and placed.claim.seen < placed.claim.attested_at
+        ]
+        found = earliest_ends(counting, [BEFORE] * len(narrating), [at for _, at in narrating])
+        return {claim.id: end for (claim, _), end in zip(narrating, found, strict=True) if end is not None}
+
+    def _ended_before(self) -> dict[RecordId, Ending]:
         """For claims without start the earliest counting end, before each was made, of its stay."""
-        found: dict[RecordId, Ending | None] = {}
+        found: dict[RecordId, Ending] = {}
         waiting = sorted(self._news, key=lambda item: item[0], reverse=True)
         earliest: list[tuple[int, int, Ending]] = []
+        claims = [placed.claim for placed in self._claims if placed.assumed]
         for claim in sorted(claims, key=lambda claim: claim.attested_at):
             while waiting and waiting[-1][0] <= claim.attested_at:
                 _, until, ending = waiting.pop()
                 heappush(earliest, (ending.at, until, ending))
             while earliest and earliest[0][1] < claim.attested_at:
                 heappop(earliest)
-            before = earliest and earliest[0][0] < claim.attested_at
-            found[claim.id] = earliest[0][2] if before else None
+            if earliest and earliest[0][0] < claim.attested_at:
+                found[claim.id] = earliest[0][2]
         return found
 
     def _stay(self, placed: "_Placed", ending: Ending | None) -> Stay:
@@ -173,18 +201,48 @@ class Life:
         end = AFTER if ending is None else ending.at
         own = AFTER if placed.own_end is None else placed.own_end
         return Stay(
-            record=claim.id,
-            object=self.object,
-            start=start,
-            last=min(end, max(start, claim.seen), own),
-            end=end,
-            attested_at=claim.attested_at,
-            seen=claim.seen,
-            stated_end=placed.own_end is not None,
-            assumed=placed.assumed,
-            start_precision=placed.precision,
-            ending=None if ending is None else self.cause(ending, claim.attested_at),
+            claim.id,
+            self.object,
+            start,
+            min(end, max(start, claim.seen), own),
+            end,
+            claim.attested_at,
+            claim.seen,
+            placed.own_end is not None,
+            placed.assumed,
+            placed.precision,
+            None if ending is None else self.cause(ending, claim.attested_at),
         )
+
+
+def without_ends(claims: Iterable[Claim]) -> list[Stay] | None:
+    """The stays of an object of which no end is told: each claim speaks for itself.
+
+    None where that is not so, because a claim states an end or a coarse start.
+    """
+    stays: list[Stay] = []
+    for claim in claims:
+        start, seen, attested_at = claim.start, claim.seen, claim.attested_at
+        if claim.end is not None or (start is not None and claim.start_precision is not _INSTANT):
+            return None
+        began = attested_at if start is None else start
+        last = seen if seen > began else began
+        stays.append(
+            Stay(
+                claim.id,
+                claim.statement,
+                began,
+                last,
+                AFTER,
+                attested_at,
+                seen,
+                False,
+                start is None,
+                _INSTANT,
+                None,
+            )
+        )
+    return stays
 
 
 class _Placed:
@@ -208,37 +266,35 @@ class _Placed:
         self.own_end = own_end
         self.coarse = coarse
 
-    @property
-    def ask(self) -> tuple[int, int]:
-        """Ends that may end the claim: attested no earlier, at or after its start. See `ended_before`."""
-        return self.claim.attested_at, self.start
 
-    @property
-    def late_ask(self) -> tuple[int, int]:
-        """What narrates a beginning vouches for nothing after `seen`: an end there stands, whenever said."""
-        narrates = not self.assumed and self.claim.seen < self.claim.attested_at
-        return (BEFORE, max(self.start, self.claim.seen)) if narrates else (AFTER, AFTER)
-
-
-def counting_end(endings: Iterable[Ending]) -> Ending:
+def counting_end(endings: Sequence[Ending]) -> Ending:
     """Of several ends of one stay the one attested last; then the finer, then the later."""
+    if len(endings) == 1:
+        return endings[0]
     return max(endings, key=lambda ending: (ending.attested_at, -ending.precision, ending.at))
 
 
-def earliest_ends(counting: Collection[Ending], asks: Sequence[tuple[int, int]]) -> list[Ending | None]:
-    """For each (attested_at, at) the earliest end attested no earlier that lies at or after `at`."""
-    found: list[Ending | None] = [None] * len(asks)
-    if not counting:
+def earliest_ends(
+    counting: Iterable[Ending], attested: Sequence[int], instants: Sequence[int]
+) -> list[Ending | None]:
+    """For each pair of these the earliest end attested no earlier that lies at or after the instant.
+
+    No two of the ends lie at one instant.
+    """
+    found: list[Ending | None] = [None] * len(attested)
+    waiting = sorted(counting, key=_attested_at)
+    if not waiting:
         return found
-    latest_first = sorted(counting, key=lambda ending: ending.attested_at, reverse=True)
-    known: list[tuple[int, int]] = []
-    for position in sorted(range(len(asks)), key=lambda each: asks[each][0], reverse=True):
-        attested_at, at = asks[position]
-        while len(known) < len(latest_first) and latest_first[len(known)].attested_at >= attested_at:
-            insort(known, (latest_first[len(known)].at, len(known)))
-        first = bisect_left(known, (at, -1))
+    at_instant = {ending.at: ending for ending in waiting}
+    known: list[int] = []
+    next_attested = waiting[-1].attested_at
+    for position in sorted(range(len(attested)), key=attested.__getitem__, reverse=True):
+        while next_attested >= attested[position]:
+            insort(known, waiting.pop().at)
+            next_attested = waiting[-1].attested_at if waiting else BEFORE - 1
+        first = bisect_left(known, instants[position])
         if first < len(known):
-            found[position] = latest_first[known[first][1]]
+            found[position] = at_instant[known[first]]
     return found
 
 
@@ -258,7 +314,11 @@ def bounds(at: int, precision: Precision) -> tuple[int, int]:
 
 def _is_past(claim: Claim) -> bool:
     """Whether a claim without start states an end that lies before its telling."""
-    return claim.end is not None and bounds(claim.end, claim.end_precision)[1] <= claim.attested_at
+    if claim.end is None:
+        return False
+    if claim.end_precision is _INSTANT:
+        return claim.end <= claim.attested_at
+    return bounds(claim.end, claim.end_precision)[1] <= claim.attested_at
 
 
 def _any_within(instants: Sequence[int], first: int, after: int) -> bool:
@@ -268,6 +328,8 @@ def _any_within(instants: Sequence[int], first: int, after: int) -> bool:
 
 def _coarse_end(at: int, precision: Precision, starts: Sequence[int]) -> int:
     """A coarse end is its period's first instant, or its last where the object began inside."""
+    if precision is _INSTANT:
+        return at
     first, after = bounds(at, precision)
     return after if _any_within(starts, first, after) else first
 
@@ -276,7 +338,9 @@ def _own_end(claim: Claim, starts: Sequence[int], start: int | None = None) -> i
     """The instant a claim's stated end means, given its start or the starts that may lie in its period."""
     if claim.end is None:
         return None
-    if start is not None and claim.end_precision is not Precision.INSTANT:
+    if claim.end_precision is _INSTANT:
+        return claim.end
+    if start is not None:
         first, after = bounds(claim.end, claim.end_precision)
         if first <= start < after:
             return after

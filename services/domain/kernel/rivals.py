@@ -1,6 +1,6 @@
 """Rivals: which statements can't hold at once, kept so that a slot of thousands is cheap to ask about."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -32,12 +32,19 @@ class Rivals:
     def slot(self, statement: StatementId) -> Hashable:
         return self.slots.get(statement, statement)
 
+    def all_contradict(self, statements: Sequence[StatementId]) -> bool:
+        """Whether each of them contradicts all others, as far as one slot without exceptions says so."""
+        slots = set(map(self.slot, statements))
+        return len(slots) == 1 and not any(map(self.exempt.__contains__, statements))
+
     def groups(self, statements: Iterable[StatementId]) -> list[list[StatementId]]:
         """The statements in groups such that no two of different groups contradict; in the order given."""
         given = dict.fromkeys(statements)
         by_slot: dict[Hashable, list[StatementId]] = {}
         for statement in given:
             by_slot.setdefault(self.slot(statement), []).append(statement)
+        if not self.judged:
+            return list(by_slot.values())
         groups, seen = [], set()
         for first in given:
             if self.slot(first) in seen:

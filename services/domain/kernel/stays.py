@@ -3,13 +3,15 @@
 World times are plain integers here, so that a missing border can be BEFORE or AFTER all others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Precision
 from services.domain.records import Denial
 
+Content = Callable[[StatementId], str]
+"""What an object says, to break ties by: never an id where a text is known."""
 BEFORE: Final = -(1 << 62)
 AFTER: Final = 1 << 62
 
@@ -61,6 +63,10 @@ class Denied:
                 self._by_object.setdefault(denial.statement, []).append((start, until, denial))
         for known in self._by_object.values():
             known.sort(key=lambda item: item[:2])
+
+    def any_of(self, object: StatementId) -> bool:
+        """Whether any stay of an object may be denied."""
+        return object in self._by_object
 
     def left_of(self, object: StatementId, attested_at: int, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of `[start, end)` that no denial takes; an empty period is the instant it stands at."""

@@ -1,43 +1,12 @@
 """The sweep: which objects hold at each instant, borders in order of time (rules 2 to 4)."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
-from services.domain.ids import RecordId, StatementId
-from services.domain.instants import Precision
+from services.domain.ids import StatementId
+from services.domain.kernel.held import Held, attestation
 from services.domain.kernel.rivals import Rivals
-from services.domain.kernel.stays import AFTER, BEFORE, Denied, Stay
-
-Content = Callable[[StatementId], str]
-"""What an object says, to break ties by: never an id where a text is known."""
-
-
-class Held:
-    """An object holds in `[start, end)`; grows while the sweep goes on."""
-
-    __slots__ = (
-        "assumed",
-        "end",
-        "end_precision",
-        "ended_by",
-        "first",
-        "object",
-        "precision",
-        "start",
-        "struck_by",
-    )
-
-    def __init__(self, object: StatementId, start: int, precision: Precision, assumed: bool) -> None:
-        self.object = object
-        self.start = start
-        self.precision = precision
-        self.assumed = assumed
-        self.end = AFTER
-        self.end_precision = Precision.INSTANT
-        self.first = -1
-        """The earliest attested of its stays, as an index."""
-        self.ended_by: RecordId | None = None
-        self.struck_by: Held | None = None
+from services.domain.kernel.stays import AFTER, BEFORE, Content, Denied, Stay
 
 
 class _Lane:
@@ -85,7 +54,7 @@ class Sweep:
             if not piece[0]:
                 self._persisting.setdefault(piece[-3], []).append(at)
         self._order = [0] * len(stays)
-        attestations = [_attestation(stay) for stay in stays]
+        attestations = [attestation(stay) for stay in stays]
         for order, at in enumerate(sorted(range(len(stays)), key=attestations.__getitem__)):
             self._order[at] = order
         self._holding: list[StatementId] = []
@@ -210,18 +179,8 @@ class Sweep:
                 striker = next(other for other in holding if self._rivals(object, other))
                 held.struck_by = self._lanes[striker].held or _opening(self._lanes[striker], now)
             elif now != AFTER:
-                self._end(held, [at for at in over if self._object(at) == object])
-
-    def _end(self, held: Held, over: Iterable[int]) -> None:
-        """Names why the last stays of a held object ended: the earliest attested end, else the denial."""
-        ended = [self._stays[self._stay_of[at]] for at in over if self._ends[at] == held.end]
-        endings = [stay.ending for stay in ended if stay.ending is not None and stay.end == held.end]
-        if endings:
-            first = min(endings, key=lambda ending: (ending.attested_at, ending.precision, ending.record))
-            held.ended_by, held.end_precision = first.record, first.precision
-            return
-        denials = [self._denied.by(stay.object, stay.attested_at, held.end) for stay in ended]
-        held.ended_by = min(denials, key=lambda denial: (denial.attested_at, denial.id)).id
+                gone = [at for at in over if self._object(at) == object and self._ends[at] == now]
+                held.ended_with((self._stays[self._stay_of[at]] for at in gone), self._denied)
 
     def _open(self, now: int, holding: list[StatementId], fresh: Sequence[int], over: Sequence[int]) -> None:
         for object in holding:
@@ -241,25 +200,12 @@ class Sweep:
                 growing.first = stay
 
     def _describe(self, held: Held, fresh: Iterable[int], over: Iterable[int]) -> None:
-        """How fine a start is known: by the claims that start there, else by the end that made room."""
-        starting = [
-            stay
-            for stay in (self._stays[self._stay_of[at]] for at in fresh)
-            if stay.object == held.object and stay.start == held.start and stay.start_precision is not None
-        ]
-        if starting:
-            held.precision = min(
-                stay.start_precision for stay in starting if stay.start_precision is not None
-            )
-            held.assumed = all(stay.assumed for stay in starting)
-            return
-        ended = (self._stays[self._stay_of[at]] for at in over)
-        endings = [
-            stay.ending
-            for stay in ended
-            if stay.ending is not None and stay.end == held.start and self._rivals(held.object, stay.object)
-        ]
-        held.precision = min((ending.precision for ending in endings), default=Precision.INSTANT)
+        began = (self._stays[self._stay_of[at]] for at in fresh)
+        if not held.begun_with(
+            stay for stay in began if stay.object == held.object and stay.start == held.start
+        ):
+            ended = (self._stays[self._stay_of[at]] for at in over)
+            held.made_room_by(stay for stay in ended if self._rivals(held.object, stay.object))
 
     def _strike(self, now: int, lane: _Lane) -> None:
         """What only persists lapses for good once a rival that began no earlier has held."""
@@ -293,13 +239,8 @@ class Sweep:
 
 
 def _opening(lane: _Lane, now: int) -> Held:
-    lane.held = Held(lane.object, now, Precision.INSTANT, False)
+    lane.held = Held(lane.object, now)
     return lane.held
-
-
-def _attestation(stay: Stay) -> tuple[int, int, int, int, RecordId]:
-    """Earliest attested first, then by content; ids only tell apart what says the same."""
-    return stay.attested_at, stay.start, stay.end, stay.seen, stay.record
 
 
 _Ranked = tuple[bool, int, int, int, tuple[str, StatementId], int, int, int, int, int]
@@ -322,6 +263,3 @@ def _ranked(
                 ranked.append((False, last, attested, start, text, end, seen, at, *part))
     ranked.sort(reverse=True)
     return ranked
-
-
-__all__ = ["AFTER", "BEFORE", "Content", "Held", "Sweep"]

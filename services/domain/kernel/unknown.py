@@ -20,29 +20,33 @@ class _Latest(NamedTuple):
     other: int = BEFORE
 
     def with_(self, at: int, of: StatementId) -> "_Latest":
+        if at <= self.other or (of == self.of and at <= self.at):
+            return self
         if of == self.of:
-            return _Latest(max(at, self.at), of, self.other)
-        return _Latest(at, of, self.at) if at > self.at else _Latest(self.at, self.of, max(at, self.other))
+            return _Latest(at, of, self.other)
+        return _Latest(at, of, self.at) if at > self.at else _Latest(self.at, self.of, at)
 
     def but_of(self, object: StatementId) -> int:
         return self.other if object == self.of else self.at
 
 
+_Part = tuple[int, int, StatementId]
+"""An object is asserted in [start, end); if that is empty, at its instant."""
+
+
 class Evidence:
     """When objects are asserted, asked for the last instant before another at which a rival was."""
 
-    def __init__(self, rivals: Rivals, objects: Iterable[StatementId]) -> None:
+    def __init__(self, rivals: Rivals, objects: Iterable[StatementId], parts: Iterable[_Part]) -> None:
         self._rivals = rivals
-        self._parts: dict[StatementId, list[tuple[int, int]]] = {object: [] for object in objects}
+        self._parts: dict[StatementId, list[_Part]] = {object: [] for object in objects}
+        for part in parts:
+            self._parts[part[2]].append(part)
         self._members: dict[Hashable, list[StatementId]] = {}
         for object in self._parts:
             self._members.setdefault(rivals.slot(object), []).append(object)
         self._sorted: dict[Hashable, tuple[list[int], list[_Latest]]] = {}
         self._recent: dict[Hashable, _Latest] = {}
-
-    def note(self, object: StatementId, start: int, end: int) -> None:
-        """Before the first question: the object is asserted in `[start, end)`; if empty, at `start`."""
-        self._parts[object].append((start, end))
 
     def note_earlier(self, object: StatementId, end: int) -> None:
         """Between questions, which then come in order of time: the object was asserted up to `end`."""
@@ -67,7 +71,7 @@ class Evidence:
 
     def _last(self, key: Hashable, members: Sequence[StatementId], but: StatementId, at: int) -> int:
         if key not in self._sorted:
-            parts = sorted((*part, member) for member in members for part in self._parts[member])
+            parts = sorted(part for member in members for part in self._parts[member])
             latest, running = [], _Latest()
             for _, end, member in parts:
                 running = running.with_(end, member)
@@ -88,23 +92,26 @@ class _Ended(NamedTuple):
 
 
 def unknown_starts(
-    lives: Mapping[StatementId, Life], settled: Iterable[Stay], rivals: Rivals, denied: Denied
+    lives: Mapping[StatementId, Life],
+    settled: Mapping[StatementId, Iterable[Stay]],
+    rivals: Rivals,
+    denied: Denied,
 ) -> list[Stay]:
     """The stays whose start is unknown: from the last asserted instant of a rival before their end, if any.
 
-    `settled` are the stays of known start. Each object's own earlier start is as good a bound as a rival.
+    `settled` are the stays of known start of all objects, `lives` those objects that can have others. Each
+    object's own earlier start is as good a bound as a rival.
     """
     parts = [
-        (stay.object, *part)
-        for stay in settled
+        (*part, stay.object)
+        for stays_of in settled.values()
+        for stay in stays_of
         for part in denied.left_of(stay.object, stay.attested_at, stay.start, stay.last)
     ]
-    loose = _counting_loose_ends(lives, parts, rivals, denied)
+    evidence = Evidence(rivals, settled, parts)
+    loose = _counting_loose_ends(lives, evidence, Evidence(rivals, settled, _points(lives, denied)))
     ended = [each for life in lives.values() for each in _ended(life, loose[life.object])]
     ended.sort(key=lambda each: each.anchor)
-    evidence = Evidence(rivals, lives)
-    for part in parts:
-        evidence.note(*part)
     stays: list[Stay] = []
     for anchor, together in groupby(ended, key=lambda each: each.anchor):
         begun = [
@@ -122,27 +129,18 @@ def unknown_starts(
 
 
 def _counting_loose_ends(
-    lives: Mapping[StatementId, Life],
-    parts: Iterable[tuple[StatementId, int, int]],
-    rivals: Rivals,
-    denied: Denied,
+    lives: Mapping[StatementId, Life], asserted: Evidence, known: Evidence
 ) -> dict[StatementId, dict[int, Ending]]:
     """For each object, the instants of its ends without a start, each with the end that counts there.
 
-    Two such ends are of one stay unless a rival was known of between them.
+    Two such ends are of one stay unless a rival was asserted, or known to have held, between them.
     """
-    evidence = Evidence(rivals, lives)
-    for part in parts:
-        evidence.note(*part)
-    for life in lives.values():
-        for at, attested_at in _known_ends(life):
-            if not denied.before(life.object, attested_at, at):
-                evidence.note(life.object, at, at)
     counting: dict[StatementId, dict[int, Ending]] = {}
     for life in lives.values():
         stays: dict[int, list[Ending]] = {}
         for ending in life.loose:
-            stays.setdefault(evidence.last_before(life.object, ending.at), []).append(ending)
+            of, at = life.object, ending.at
+            stays.setdefault(max(asserted.last_before(of, at), known.last_before(of, at)), []).append(ending)
         counting[life.object] = {
             ending.at: last
             for endings in stays.values()
@@ -150,6 +148,16 @@ def _counting_loose_ends(
             for ending in endings
         }
     return counting
+
+
+def _points(lives: Mapping[StatementId, Life], denied: Denied) -> list[_Part]:
+    """The ends of what held nobody knows since when, unless that is denied."""
+    return [
+        (at, at, life.object)
+        for life in lives.values()
+        for at, attested_at in _known_ends(life)
+        if not denied.before(life.object, attested_at, at)
+    ]
 
 
 def _known_ends(life: Life) -> Iterable[tuple[int, int]]:
@@ -165,20 +173,14 @@ def _known_ends(life: Life) -> Iterable[tuple[int, int]]:
 
 def _overruled(life: Life, loose: Iterable[Ending]) -> list[tuple[Claim, Ending]]:
     """The claims that were made after their stay had ended, with the earliest end that says so."""
-    claims = life.overruled
-    before = life.ended_before(claims)
-    later = earliest_ends(
-        life.counting.values(), [(claim.attested_at, claim.attested_at) for claim in claims]
-    )
-    unbegun = earliest_ends(list(loose), [(claim.attested_at, BEFORE) for claim in claims])
+    attested = [claim.attested_at for claim, _ in life.overruled]
+    unbegun = earliest_ends(loose, attested, [BEFORE] * len(attested))
     found: list[tuple[Claim, Ending]] = []
-    for claim, at_or_after, without_start in zip(claims, later, unbegun, strict=True):
-        endings = [before[claim.id], at_or_after]
-        if claim.attested_at <= life.loose_news:
-            endings.append(without_start)
-        known = [ending for ending in endings if ending is not None]
-        if known:
-            found.append((claim, min(known, key=lambda ending: ending.at)))
+    for (claim, begun), other in zip(life.overruled, unbegun, strict=True):
+        # An end that belongs to no start lies before all that belong to one.
+        ending = begun if other is None or claim.attested_at > life.loose_news else other
+        if ending is not None:
+            found.append((claim, ending))
     return found
 
 

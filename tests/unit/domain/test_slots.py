@@ -259,7 +259,7 @@ def test_keys_break_ties_where_objects_are_entities() -> None:
     given.append(replace(given[0], id=RecordId("b"), statement=ROME.id))
     keys = {EntityId("Paris"): "z", EntityId("Rome"): "a"}
     found = competition([PARIS, ROME], given, [], cardinality, Reading({}, keys))
-    assert [found.contents[one.id] for one in (PARIS, ROME)] == ["z", "a"]
+    assert [found.content(one.id) for one in (PARIS, ROME)] == ["z", "a"]
 
 
 def test_a_circle_of_merges_ends() -> None:

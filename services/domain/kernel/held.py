@@ -1,0 +1,70 @@
+"""Held: an unbroken period in which an object holds, what began it and what ended it."""
+
+from collections.abc import Iterable
+
+from services.domain.ids import RecordId, StatementId
+from services.domain.instants import Precision
+from services.domain.kernel.stays import AFTER, Denied, Stay
+
+
+class Held:
+    """An object holds in `[start, end)`; grows while a sweep goes on."""
+
+    __slots__ = (
+        "assumed",
+        "end",
+        "end_precision",
+        "ended_by",
+        "first",
+        "object",
+        "precision",
+        "start",
+        "struck_by",
+    )
+
+    def __init__(self, object: StatementId, start: int) -> None:
+        self.object = object
+        self.start = start
+        self.end = AFTER
+        self.first = -1
+        """The earliest attested of its stays, as an index of theirs; below 0 while it isn't known."""
+        self.precision = Precision.INSTANT
+        self.assumed = False
+        self.ended_by: RecordId | None = None
+        self.end_precision = Precision.INSTANT
+        self.struck_by: Held | None = None
+        """What took over."""
+
+    def begun_with(self, starting: Iterable[Stay]) -> bool:
+        """Says how fine the start is known, by the stays that start there; False if none tells."""
+        known = [stay for stay in starting if stay.start_precision is not None]
+        if not known:
+            return False
+        self.precision = min([stay.start_precision for stay in known if stay.start_precision is not None])
+        self.assumed = all(stay.assumed for stay in known)
+        return True
+
+    def made_room_by(self, ended: Iterable[Stay]) -> None:
+        """Says how fine the start is known by the ends of rivals that are over there."""
+        endings = [stay.ending for stay in ended if stay.ending is not None and stay.end == self.start]
+        self.precision = min((ending.precision for ending in endings), default=Precision.INSTANT)
+
+    def ended_with(self, stays: Iterable[Stay], denied: Denied) -> None:
+        """Says why the last stays are over: by the earliest attested end, else the denial."""
+        endings = []
+        denials = []
+        for stay in stays:
+            if stay.end != self.end:
+                denials.append(denied.by(stay.object, stay.attested_at, self.end))
+            elif stay.ending is not None:
+                endings.append(stay.ending)
+        if endings:
+            first = min(endings, key=lambda ending: (ending.attested_at, ending.precision, ending.record))
+            self.ended_by, self.end_precision = first.record, first.precision
+        else:
+            self.ended_by = min(denials, key=lambda denial: (denial.attested_at, denial.id)).id
+
+
+def attestation(stay: Stay) -> tuple[int, int, int, int, RecordId]:
+    """Earliest attested first, then by content; ids only tell apart what says the same."""
+    return stay.attested_at, stay.start, stay.end, stay.seen, stay.record

@@ -1,0 +1,57 @@
+"""The kernel's short ways answer as the long one: turns and lone objects as the sweep over any relation."""
+
+from hypothesis import given
+
+from services.domain.kernel.alone import alone
+from services.domain.kernel.held import Held
+from services.domain.kernel.lives import Life, without_ends
+from services.domain.kernel.rivals import Rivals, both_ways
+from services.domain.kernel.stays import Denied, Stay
+from services.domain.kernel.sweep import Sweep
+from services.domain.timeline import timeline
+from tests.unit.domain.worlds import PAIRS, World, worlds
+
+
+def facts(held: Held, stays: list[Stay]) -> tuple[object, ...]:
+    return (
+        held.object,
+        held.start,
+        held.end,
+        stays[held.first].record,
+        held.precision,
+        held.assumed,
+        held.ended_by,
+        held.end_precision,
+    )
+
+
+@given(worlds(most=40))
+def test_taking_turns_is_the_sweep_where_each_contradicts_all_others(world: World) -> None:
+    records = world.claims(), world.ends(), world.denials()
+    slot = Rivals(slots={record.statement: "slot" for record in world.records})
+    pairs = Rivals(judged=both_ways(PAIRS))
+    assert timeline(*records, slot) == timeline(*records, pairs)
+
+
+@given(worlds(most=20))
+def test_an_object_alone_is_the_sweep_over_it(world: World) -> None:
+    denied = Denied(world.denials())
+    for object in {record.statement for record in world.records}:
+        life = Life(
+            object,
+            [claim for claim in world.claims() if claim.statement == object],
+            [end for end in world.ends() if end.statement == object],
+        )
+        stays = life.settled()
+        swept = Sweep(stays, denied, Rivals(), str).run()
+        swept.sort(key=lambda held: held.start)
+        assert [facts(held, stays) for held in alone(stays, denied)] == [facts(held, stays) for held in swept]
+
+
+@given(worlds(most=20))
+def test_claims_without_ends_speak_as_their_life_does(world: World) -> None:
+    for object in {claim.statement for claim in world.claims()}:
+        claims = [claim for claim in world.claims() if claim.statement == object]
+        simple = without_ends(claims)
+        if simple is not None:
+            assert sorted(simple) == sorted(Life(object, claims, ()).settled())
