@@ -40,7 +40,7 @@ def backup_command(
 
     Tenants, hashed keys, ledger and jobs, and every graph as it was published then. With --tenant or --graph:
     those graphs alone. The folder holds texts of users: it is readable by its owner only. Exit code 0: it is
-    whole. 1: it was refused. 2: a store could not be reached.
+    whole. 1: it was refused, or the folder can't be written. 2: a store could not be reached.
     """
 
     async def write(installation: Installation) -> Manifest:

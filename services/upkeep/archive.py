@@ -6,13 +6,16 @@
 
 ArchiveError
 ├── ArchiveExists       the folder is there and not empty
+├── ArchiveUnwritable   the folder can't be written: no room, no right
 ├── ArchiveDamaged      a file is missing, cut, or not the one that was written
 └── ArchiveUnknown      no manifest, or one of a format that this version can't read
 """
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +34,10 @@ class ArchiveError(Exception):
 
 class ArchiveExists(ArchiveError):
     """The folder is there and not empty."""
+
+
+class ArchiveUnwritable(ArchiveError):
+    """The folder can't be written: no room, no right."""
 
 
 class ArchiveDamaged(ArchiveError):
@@ -83,12 +90,11 @@ _MANIFEST = TypeAdapter(Manifest)
 
 
 class LinesOut:
-    """One file of lines, hashed as it is written."""
+    """One file of lines, hashed as it is written. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._file: IO[bytes] = path.open("xb")
-        path.chmod(0o600)
+        self._file = _created(path)
         self._hash = hashlib.sha256()
         self._lines = 0
         self._size = 0
@@ -101,40 +107,51 @@ class LinesOut:
         self._size += len(whole)
 
     def close(self) -> FileEntry:
-        """Idempotent."""
-        self._file.close()
+        """Idempotent. Returns once the lines are on the disk."""
+        if not self._file.closed:
+            with self._file:
+                _settle(self._file)
         return FileEntry(self._lines, self._size, self._hash.hexdigest())
 
 
 class ArchiveOut:
-    """A backup that is being written. `finish` makes it one; without it the folder is of no use."""
+    """A backup that is being written. `finish` makes it one; without it the folder is of no use.
+
+    Every method raises ArchiveUnwritable.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Raises ArchiveExists."""
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ArchiveExists(f"{folder} is there and not empty")
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _writing(folder):
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                raise ArchiveExists(f"{folder} is there and not empty")
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._open: dict[str, LinesOut] = {}
         self._files: dict[str, FileEntry] = {}
 
     def write(self, name: str, line: bytes) -> None:
         """Adds a line to a file, named by its path."""
-        if name not in self._open:
-            self._open[name] = LinesOut(self._folder / name)
-        self._open[name].write(line)
+        with _writing(self._folder):
+            if name not in self._open:
+                self._open[name] = LinesOut(self._folder / name)
+            self._open[name].write(line)
 
     def close_files(self) -> None:
         """Ends the files that are open; nothing more is written to them."""
-        self._files |= {name: lines.close() for name, lines in self._open.items()}
-        self._open = {}
+        opened, self._open = self._open, {}
+        with _writing(self._folder), ExitStack() as closing:
+            for lines in opened.values():
+                closing.callback(lines.close)  # also when another one fails
+            self._files |= {name: lines.close() for name, lines in opened.items()}
 
     def drop(self, prefix: str) -> None:
         """Removes what was written below a path: it is written anew."""
         self.close_files()
-        for name in [name for name in self._files if name.startswith(prefix)]:
-            del self._files[name]
-            (self._folder / name).unlink()
+        with _writing(self._folder):
+            for name in [name for name in self._files if name.startswith(prefix)]:
+                del self._files[name]
+                (self._folder / name).unlink()
 
     @property
     def files(self) -> Mapping[str, FileEntry]:
@@ -146,9 +163,11 @@ class ArchiveOut:
         body = json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode()
         path = self._folder / MANIFEST
         part = path.with_suffix(".part")
-        part.write_bytes(body + b"\n")
-        part.chmod(0o600)
-        part.replace(path)
+        with _writing(self._folder):
+            with _created(part) as file:
+                file.write(body + b"\n")
+                _settle(file)
+            part.replace(path)
 
     def __enter__(self) -> Self:
         return self
@@ -176,6 +195,25 @@ class ArchiveIn:
         with (self._folder / name).open("rb") as file:
             for line in file:
                 yield line.rstrip(b"\n")
+
+
+def _created(path: Path) -> IO[bytes]:
+    """A new file that its owner alone can read, from its first byte on."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def _settle(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    # As an error of our own: around a snapshot of a store an OSError would be taken for the store's.
+    try:
+        yield
+    except OSError as error:
+        raise ArchiveUnwritable(f"{folder} can't be written: {error.strerror}") from error
 
 
 def _manifest(folder: Path) -> Manifest:

@@ -14,7 +14,7 @@ from services.domain.instants import Instant
 from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection
-from services.upkeep.archive import ArchiveIn, ArchiveOut, GraphEntry
+from services.upkeep.archive import ArchiveDamaged, ArchiveIn, ArchiveOut, GraphEntry
 from services.upkeep.export import Disturbed, Export
 from services.upkeep.intake import EVERYTHING, Intake, Into
 from services.upkeep.items import Item, Part, Point, from_json, part_of, to_json
@@ -95,7 +95,8 @@ def scope_of(entry: GraphEntry) -> Scope:
 async def restore_graph(stores: Stores, archive: ArchiveIn, entry: GraphEntry, keep_vectors: bool) -> int:
     """Writes a graph of an archive into stores that have nothing of it; answers how many items.
 
-    Vectors of another embedder are made anew. Raises StoresNotEmpty, EngineError, StoreUnavailable.
+    Vectors of another embedder are made anew. Raises StoresNotEmpty, ArchiveDamaged, EngineError,
+    StoreUnavailable.
     """
     scope = scope_of(entry)
     await check_empty(stores, scope)
@@ -114,8 +115,14 @@ async def restore_graph(stores: Stores, archive: ArchiveIn, entry: GraphEntry, k
 
 def _read(archive: ArchiveIn, entry: GraphEntry) -> Iterator[Item]:
     for part in Part:
-        for line in archive.lines(f"{entry.folder}/{part}.jsonl"):
-            yield from_json(part, line)
+        name = f"{entry.folder}/{part}.jsonl"
+        for number, line in enumerate(archive.lines(name), 1):
+            try:
+                item = from_json(part, line)
+            except ValueError:
+                # Not as its cause: that quotes the line, which is text of users.
+                raise ArchiveDamaged(f"line {number} of {name} is no item of this version") from None
+            yield item
 
 
 async def check_empty(stores: Stores, scope: Scope, into: frozenset[Into] = EVERYTHING) -> None:

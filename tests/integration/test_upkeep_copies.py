@@ -69,8 +69,8 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 @asynccontextmanager
-async def empty_stores(world: World, url: str = "", dimension: int = 128) -> AsyncIterator[Stores]:
-    """Other stores, with nothing in them; on files in memory's place unless a database is named."""
+async def empty_stores(world: World, url: str, dimension: int = 128) -> AsyncIterator[Stores]:
+    """Other stores, with nothing in them, on one database."""
     graph = await SqlGraphStore.open(engine_for(url))
     memory = await SqlMemory.open(engine_for(url))
     embedder = HashEmbedder(dimension)
@@ -369,3 +369,20 @@ async def test_a_copy_that_differs_is_told(world: World, tmp_path: Path) -> None
         move = Move(stores_of(world), target, EVERYTHING, world.parts.vocabulary, AT_ONCE)
         with pytest.raises(NotTheSame, match="spans differ"):
             await move(world.scope)
+
+
+async def test_a_line_that_is_no_item_is_told_by_its_number_and_not_quoted(
+    world: World, tmp_path: Path
+) -> None:
+    await a_story(world)
+    folder = tmp_path / "backup"
+    entry = await back_up(stores_of(world), world.scope, folder, world.clock.at)
+    manifest = ArchiveIn(folder).manifest
+    with ArchiveOut(tmp_path / "other") as archive:
+        archive.write(f"{entry.folder}/entities.jsonl", b'{"entity": "my cat is called Miso"}')
+        archive.finish(replace(manifest, files=archive.files))
+    async with empty_stores(world, f"sqlite:///{tmp_path / 'target.db'}") as target:
+        with pytest.raises(ArchiveDamaged, match=r"line 1 of .*entities") as told:
+            await restored(target, tmp_path / "other")
+    assert told.value.__suppress_context__
+    assert "Miso" not in str(told.value)
