@@ -1,4 +1,4 @@
-"""`palimpsest-admin bootstrap`: makes a NebulaGraph cluster ready: space, tags, edge types, indexes."""
+"""`palimpsest-admin bootstrap`: makes a NebulaGraph cluster ready: hosts, space, tags, edge types."""
 
 import asyncio
 

@@ -52,7 +52,8 @@ async def dump(stores: Stores, archive: ArchiveOut) -> Dumped:
     finished: set[str] = set()
     published: dict[Scope, Revision] = {}
     async with stores.ledger_database.read(_BACKUP) as connection:
-        # The snapshot begins with the first read; the clock is read after, so that it holds all until then.
+        # The snapshot begins with the first read, and the clock is read after it: whatever a job in the
+        # snapshot published was begun by then, so it is in its graph.
         await connection.execute(select(tenants.c.id).limit(1))
         at = (await connection.execute(select(stores.clock.now()))).scalar_one()
         for table in _LEDGER:
