@@ -57,7 +57,9 @@ async def _window(
 ) -> tuple[list[Member], bool]:
     """The next members, and whether there may be more."""
     answers = await sessions.send_all(
-        statements.members(chunk, types, window) for chunk in in_chunks(anchors, ANCHORS_A_SENTENCE)
+        statements.members(chunk, edge, window)
+        for chunk in in_chunks(anchors, ANCHORS_A_SENTENCE)
+        for edge in types
     )
     found: dict[Position, set[Vid]] = {}
     cuts: list[Position] = []

@@ -54,14 +54,12 @@ def _reads() -> Iterator[Sentence]:
     yield statements.edges(_vids(Kind.RECORD), [layout.SPAN], reversely=True)
     shelves = [shelf(_SCOPE, Kind.STATEMENTS, number) for number in (0, 1)]
     pairs = [pair(_SCOPE, kind, *nodes) for kind in (Kind.SLOT, Kind.BETWEEN)]
-    ways: tuple[tuple[Sequence[Vid], Sequence[layout.Edge]], ...] = (
-        (nodes, [layout.HAS_SUBJECT, layout.HAS_OBJECT]),
-        (nodes, [layout.HAS_SUBJECT]),
-        (nodes, [layout.HAS_PREDICATE]),
-        (nodes, [layout.HAS_OBJECT]),
-        (nodes, [layout.HAS_SUBJECT, layout.HAS_PREDICATE, layout.HAS_OBJECT]),
-        (pairs, [layout.HAS_PAIR]),
-        (shelves, [layout.ON_SHELF]),
+    ways = (
+        (nodes, layout.HAS_SUBJECT),
+        (nodes, layout.HAS_PREDICATE),
+        (nodes, layout.HAS_OBJECT),
+        (pairs, layout.HAS_PAIR),
+        (shelves, layout.ON_SHELF),
     )
     windows = (
         Window(100),
@@ -69,9 +67,9 @@ def _reads() -> Iterator[Sentence]:
         Window(100, newest_first=True, until=7, hull=(layout.OPEN, layout.UNKNOWN_START)),
         Window(100, True, 7, Position(3, facts[0]), (1_700_000_000_000_001, -1)),
     )
-    for anchors, types in ways:
-        yield from (statements.members(anchors, types, window) for window in windows)
-    yield statements.count_members(shelves, [layout.ON_SHELF], 7)
+    for anchors, edge in ways:
+        yield from (statements.members(anchors, edge, window) for window in windows)
+    yield statements.count_members(shelves, layout.ON_SHELF, 7)
 
 
 def _writes() -> Iterator[Sentence]:

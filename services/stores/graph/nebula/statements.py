@@ -88,37 +88,37 @@ def _go(vids: Sequence[Vid], types: Sequence[Edge], reversely: bool) -> str:
     return f"GO FROM {literals(vids)} OVER {_names(types)}{' REVERSELY' if reversely else ''}"
 
 
-def members(anchors: Sequence[Vid], types: Sequence[Edge], window: Window) -> Sentence:
-    """What joins to these anchors by edges of these types, in the order of `Position`, then of anchors.
+def members(anchors: Sequence[Vid], edge: Edge, window: Window) -> Sentence:
+    """What joins to these anchors by edges of this type, in the order of `Position`, then of anchors.
 
-    Columns: created_at, member, anchor. A member is told once for each of its anchors.
+    Columns: created_at, member, anchor. A member is told once for each of its anchors. Storage itself sieves
+    by `_rank` and `_dst` (the end reached), not by `rank(edge)` and `src(edge)`; those names are of one type.
     """
-    order = " DESC" if window.newest_first else ""
+    order, name = " DESC" if window.newest_first else "", edge.name
     return Sentence(
-        f"{_go(anchors, types, True)}{_where(window)} "
-        "YIELD DISTINCT rank(edge) AS created_at, src(edge) AS member, dst(edge) AS anchor "
+        f"{_go(anchors, [edge], True)}{_where(name, window)} "
+        f"YIELD {name}._rank AS created_at, {name}._dst AS member, {name}._src AS anchor "
         f"| ORDER BY $-.created_at{order}, $-.member{order}, $-.anchor{order} | LIMIT {int(window.size)}"
     )
 
 
-def count_members(anchors: Sequence[Vid], types: Sequence[Edge], until: int) -> Sentence:
-    """How many edges of these types join to these anchors, made by revisions up to one. Column: members."""
+def count_members(anchors: Sequence[Vid], edge: Edge, until: int) -> Sentence:
+    """How many join to these anchors by edges of this type, made by revisions up to one. Column: members."""
     return Sentence(
-        f"{_go(anchors, types, True)} WHERE rank(edge) <= {int(until)} "
-        "YIELD src(edge) AS member | YIELD count(*) AS members"
+        f"{_go(anchors, [edge], True)} WHERE {edge.name}._rank <= {int(until)} "
+        f"YIELD {edge.name}._dst AS member | YIELD count(*) AS members"
     )
 
 
-def _where(window: Window) -> str:
+def _where(edge: str, window: Window) -> str:
     conditions: list[str] = []
     if window.until is not None:
-        conditions.append(f"rank(edge) <= {int(window.until)}")
+        conditions.append(f"{edge}._rank <= {int(window.until)}")
     if window.after is not None:
         beyond, at = "<" if window.newest_first else ">", int(window.after.created_at)
         member = literal(window.after.member)
-        conditions.append(
-            f"(rank(edge) {beyond} {at} OR (rank(edge) == {at} AND src(edge) {beyond} {member}))"
-        )
+        same = f"{edge}._rank == {at} AND {edge}._dst {beyond} {member}"
+        conditions.append(f"({edge}._rank {beyond} {at} OR ({same}))")
     if window.hull is not None:
         before, after = window.hull
         hull = f"$$.{layout.STATEMENT.name}.hull"

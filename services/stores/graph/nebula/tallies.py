@@ -51,7 +51,7 @@ async def counts(sessions: Sessions, scope: Scope, known_at: Revision) -> Counts
     """Reads all records and spans of the graph: costs by its statements."""
     shelves = await joins.shelves(sessions, scope, Kind.THINGS)
     things = await sessions.send_all(
-        statements.count_members(chunk, [layout.ON_SHELF], known_at)
+        statements.count_members(chunk, layout.ON_SHELF, known_at)
         for chunk in in_chunks(shelves, joins.ANCHORS_A_SENTENCE)
     )
     facts = claims = 0

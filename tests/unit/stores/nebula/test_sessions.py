@@ -80,20 +80,29 @@ async def test_what_does_not_pass_is_unavailable_and_comes_back(
     assert (await sessions.send(READ)).rows == ()
 
 
-async def test_a_mistake_is_told_at_once(sessions: Sessions, graphd_double: Graphd) -> None:
-    await sessions.send(READ)
+@pytest.fixture
+async def single(graphd_double: Graphd) -> AsyncIterator[Sessions]:
+    """One session, which is open, so that calls can be counted."""
+    settings = patient(graphd_double, sessions=1)
+    await bootstrap(settings)
+    made = Sessions(settings)
+    await made.send(READ)
+    yield made
+    await made.close()
+
+
+async def test_a_mistake_is_told_at_once(single: Sessions, graphd_double: Graphd) -> None:
     graphd_double.faults.arm()
     with pytest.raises(NebulaFailure) as refused:
-        await sessions.send(Sentence("SELECT 1"))
+        await single.send(Sentence("SELECT 1"))
     assert refused.value.trouble is Trouble.MISTAKE
     assert graphd_double.faults.calls == 1
 
 
-async def test_what_is_not_repeatable_is_sent_once(sessions: Sessions, graphd_double: Graphd) -> None:
-    await sessions.send(READ)
+async def test_what_is_not_repeatable_is_sent_once(single: Sessions, graphd_double: Graphd) -> None:
     graphd_double.faults.arm(Fault(FaultKind.LEADER_CHANGED))
     with pytest.raises(StoreUnavailable):
-        await sessions.send(statements.add_hosts([("storaged", 9779)]))
+        await single.send(statements.add_hosts([("storaged", 9779)]))
     assert graphd_double.faults.calls == 1
 
 
