@@ -24,6 +24,7 @@ def command(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the former vectors for now; the next run drops them.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Replaces every vector by those of the embedder in the settings, from what the other stores hold.
@@ -31,14 +32,14 @@ def command(
     With a Milvus server the others may go on running, with the former embedder: they are read and written
     until the new vectors are whole, then they answer that the vector store is unavailable until they are
     restarted with the new one. Texts taken in meanwhile wait for that. Started again, it goes on where it
-    was cut off. Exit code 0: done. 1: writers were faster; start it again. 2: it could not be begun, or a
-    store or model was lost.
+    was cut off. Exit code 0: done. 1: it was not agreed to, or writers were faster: start it again. 2: it
+    could not be begun, or a store or model was lost.
     """
     folder: dict[str, object] = {} if data_dir is None else {"data_dir": data_dir}
     try:
         gateway = read_settings(GatewaySettings, **folder)
         services = read_settings(ServiceSettings, **folder)
-        written = asyncio.run(_run(gateway, services, keep))
+        written = asyncio.run(_run(gateway, services, keep, yes))
     except NotCaughtUp as error:
         end(str(error), FAILED, error)
     except DataDirInUse as error:
@@ -48,7 +49,14 @@ def command(
     typer.echo(f"{written} rows written")
 
 
-async def _run(gateway: GatewaySettings, services: ServiceSettings, keep: bool) -> int:
+def _ask(live: str, ours: str) -> None:
+    """Asks the operator: with the wrong settings it would stop every server. Raises typer.Abort."""
+    typer.echo(f"in use are vectors of {live}; all are replaced by those of {ours}", err=True)
+    typer.echo("servers that have the former embedder must be restarted with the new one", err=True)
+    typer.confirm("replace them?", abort=True, err=True)
+
+
+async def _run(gateway: GatewaySettings, services: ServiceSettings, keep: bool, yes: bool) -> int:
     async with AsyncExitStack() as stack:
         stores = await open_gateway_stores(gateway)
         stack.push_async_callback(stores.close)
@@ -56,4 +64,5 @@ async def _run(gateway: GatewaySettings, services: ServiceSettings, keep: bool) 
         async def scopes() -> Sequence[Scope]:
             return [row.scope for row in await stores.graphs.every()]
 
-        return await reembed_all(services, scopes, keep, lambda line: typer.echo(line, err=True))
+        ask = (lambda *_: None) if yes else _ask
+        return await reembed_all(services, scopes, keep, lambda line: typer.echo(line, err=True), ask)

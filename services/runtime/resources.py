@@ -104,11 +104,13 @@ async def _vectors(
     uri = settings.vectors_uri or await _lite(settings, stack)
     vectors = MilvusVectorStore(_options(settings, uri, embedder), filling)
     stack.push_async_callback(vectors.close)
+    if filling:
+        return vectors
     try:
         await vectors.ready()
+    except EmbedderDiffers:
+        raise
     except StoreUnavailable as error:
-        if filling or isinstance(error, EmbedderDiffers):
-            raise
         # Reads may do without it and ingestion waits for it; it is connected to when it is there.
         log.warning("the vectors store can't be reached yet", error=str(error))
     return vectors

@@ -76,7 +76,11 @@ def test_another_embedder_is_refused_until_all_is_embedded_anew(tmp_path: Path, 
     with pytest.raises(EmbedderDiffers, match="palimpsest-admin reembed"):
         asyncio.run(best(becomes, "Which is red?"))
 
-    done = run(tmp_path, "--keep")
+    refused = run(tmp_path)
+    assert refused.exit_code == 1
+    assert "openai_test_embedding_64" in refused.stderr.replace("-", "_")
+
+    done = run(tmp_path, "--keep", "--yes")
     assert done.exit_code == 0, done.stderr
     assert done.stdout == "3 rows written\n"
     again = run(tmp_path)

@@ -84,6 +84,10 @@ class Models:
         names = await self._connection.call(AsyncMilvusClient.list_collections)
         return [name for name in names if layout.kind(self._options.prefix, name) is not None]
 
+    async def in_use(self) -> str:
+        """The fingerprint of the embedder in use; "" on a server that has no vectors of ours."""
+        return await self._live()
+
     async def alone(self) -> bool:
         """Whether this embedder's vectors are in use, and there are no others."""
         return await self._named_live() == self._options.fingerprint and not self._foreign(await self.every())

@@ -53,6 +53,11 @@ class MilvusVectorStore:
         return self._options.dimension
 
     @property
+    def fingerprint(self) -> str:
+        """Names the embedder among others, as EmbedderDiffers does."""
+        return self._options.fingerprint
+
+    @property
     def unflushed(self) -> int:
         """Rows and deletions that this process wrote and Milvus Lite has yet to flush."""
         return self._unflushed.total()
