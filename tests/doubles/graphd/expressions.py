@@ -61,7 +61,6 @@ class Reader:
     """Reads tokens in order; what a statement's parser and an expression's share."""
 
     def __init__(self, statement: str) -> None:
-        self._text = statement
         self._tokens = tokens_of(statement)
         self._next = 0
 
@@ -71,7 +70,7 @@ class Reader:
 
     def refuse(self) -> Exception:
         """The error that what comes next is not expected here."""
-        return syntax_error(f"syntax error near `{self._text[self.ahead.at : self.ahead.at + 8]}'")
+        return syntax_error(f"syntax error near `{self.ahead.near}'")
 
     def take(self) -> Token:
         token = self.ahead

@@ -42,7 +42,7 @@ def _fetch(space: Space, statement: Fetch, evaluator: Evaluator) -> Table:
     if space.tags.seen(statement.tag) is None:
         raise execution_error(f"TagNotFound: TagName `{statement.tag}`")
     table = Table([column.name for column in statement.columns], [])
-    for vid in space.in_order(statement.vids):
+    for vid in sorted(statement.vids, key=space.place):  # one that is asked twice comes twice
         tags = space.tags_of(space.checked(vid))
         if statement.tag in tags:
             row = _VertexRow(VertexValue(vid, {statement.tag: tags[statement.tag]}))
@@ -104,7 +104,7 @@ def _steps(space: Space, statement: Go) -> Iterator[EdgeValue]:
     met: Callable[[bytes, str], Iterator[EdgeValue]] = space.edges_from
     if statement.reversely:
         met = space.edges_to
-    for vid in space.in_order(statement.vids):
+    for vid in sorted(set(statement.vids), key=space.place):
         space.checked(vid)
         for edge in statement.edges:
             yield from met(vid, edge)
@@ -116,7 +116,9 @@ def _check(space: Space, edges: dict[str, Schema], expression: Expression) -> No
         case Of(Of(Name("$$"), tag), name):
             _property(f"$$.{tag}", space.tags.seen(tag), name)
         case Of(Name(edge), name):
-            _property(edge, edges.get(edge), name)
+            _property(edge, space.edges.seen(edge), name)
+            if edge not in edges:
+                raise semantic_error("edge should be declared first in over clause.")
         case Name(name):
             raise semantic_error(f"Invalid label identifiers: {name}")
         case Call("vertex", ()):
@@ -133,9 +135,10 @@ def _check(space: Space, edges: dict[str, Schema], expression: Expression) -> No
 
 def _property(owner: str, schema: Schema | None, name: str) -> None:
     if schema is None:
-        if owner.startswith("$$"):
-            raise execution_error(f"TagNotFound: TagName `{owner[3:]}`")
-        raise semantic_error("edge should be declared first in over clause.")
+        is_tag = owner.startswith("$$")
+        raise execution_error(
+            f"TagNotFound: TagName `{owner[3:]}`" if is_tag else f"EdgeNotFound: EdgeName `{owner}`"
+        )
     if name not in schema.columns and (name not in _KEY or owner.startswith("$$")):
         raise semantic_error(f"`{owner}.{name}', not found the property `{name}'.")
 

@@ -83,6 +83,11 @@ def _vertices() -> Iterator[Step]:
     for size in (2**63 - 1, -(2**63), 0):
         yield Step(insert, {"name": "a", "size": size, "unused": 1})
         yield fetch
+    for fitted in (True, False, 0.5, -0.5, 2.4):
+        yield Step(insert, {"name": "fitted", "size": fitted})
+        yield fetch
+    yield Step('UPDATE VERTEX ON thing "a" SET size = $half', {"half": 1.5})
+    yield fetch
     yield Step(
         'INSERT VERTEX IF NOT EXISTS thing(size, name) VALUES "a":(7, "kept"), "b":(1, "one"), "b":(2, "two")'
     )
@@ -222,6 +227,7 @@ def _mistakes() -> Iterator[Step]:
         "rank": 1,
         "null": None,
         "half": 0.5,
+        "huge": 1e30,
         "name": "x",
         **BOTH,
     }

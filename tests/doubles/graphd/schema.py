@@ -1,17 +1,15 @@
 """Tags and edge types: what is declared, and from when on statements see it."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tests.doubles.graphd.refusals import semantic_error, storage_error
 from tests.doubles.graphd.values import Value
 
-_FITS: Mapping[str, Callable[[Value], bool]] = {
-    "int64": lambda value: type(value) is int,
-    "string": lambda value: isinstance(value, bytes),
-    "bool": lambda value: isinstance(value, bool),
-    "double": lambda value: type(value) in {int, float},
-}
+
+class Misfit(Exception):
+    """A value that a column does not take. `str()` is what storaged says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +19,24 @@ class Column:
     name: str
     type: str
 
-    def takes(self, value: Value) -> bool:
-        return _FITS[self.type](value)
-
     def stored(self, value: Value) -> Value:
-        """As it reads after a write. Refuses NULL and values of another type."""
-        if value is None:
-            raise storage_error("The not null field cannot be null.")
-        if not self.takes(value):
-            raise storage_error("The data type does not meet the requirements. Use the correct type of data.")
-        return float(value) if self.type == "double" and isinstance(value, int) else value
+        """As it reads after a write: numbers and truth values are made fit. Raises Misfit."""
+        match self.type, value:
+            case _, None:
+                raise Misfit("The not null field cannot be null.")
+            case ("string", bytes()) | ("bool", bool()) | ("double", float()):
+                return value
+            case "int64", bool() | int():
+                return int(value)
+            case "int64", float():
+                if not -(2.0**63) <= value <= 2.0**63:
+                    raise Misfit("Out of range value.")
+                return math.floor(abs(value) + 0.5) * (1 if value > 0 else -1)
+            case "bool", int():
+                return value != 0
+            case "double", int() if not isinstance(value, bool):
+                return float(value)
+        raise Misfit("The data type does not meet the requirements. Use the correct type of data.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,10 @@ class Schema:
 
     def row(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """All properties in the order declared, from those that an insert gives."""
-        stored = {name: self.columns[name].stored(value) for name, value in values.items()}
+        try:
+            stored = {name: self.columns[name].stored(value) for name, value in values.items()}
+        except Misfit as misfit:
+            raise storage_error(str(misfit)) from misfit
         if self.columns.keys() - stored.keys():
             raise storage_error("The not null field doesn't have a default value.")
         return {name: stored[name] for name in self.columns}

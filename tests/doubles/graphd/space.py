@@ -1,7 +1,7 @@
 """One graph space: its declarations, and its vertices and edges as storaged keeps them."""
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tests.doubles.graphd.refusals import storage_error
@@ -65,9 +65,9 @@ class Space:
     def partition(self, vid: bytes) -> int:
         return zlib.crc32(vid) % self.partitions
 
-    def in_order(self, vids: Iterable[bytes]) -> list[bytes]:
-        """Each once, partition by partition: no order that a statement may rely on."""
-        return sorted(dict.fromkeys(vids), key=lambda vid: (self.partition(vid), vid))
+    def place(self, vid: bytes) -> tuple[int, bytes]:
+        """Rows come partition by partition: no order that a statement may rely on."""
+        return self.partition(vid), vid
 
     def tags_of(self, vid: bytes) -> Mapping[str, Properties]:
         """The tags of a vertex; of one that is absent, none."""

@@ -43,7 +43,8 @@ class Token:
     kind: Kind
     text: str
     """What a string, a quoted name or a variable says; of others: as written."""
-    at: int
+    near: str
+    """What a message shows of it: a longer token itself; of others, and where a string ends, some text."""
     keyword: str = ""
     """A bare word or a sign in capitals, to be compared."""
 
@@ -77,6 +78,13 @@ def tokens_of(statement: str) -> list[Token]:
         assert found.lastgroup is not None
         if found.lastgroup != "BLANK":
             kind, text = Kind[found.lastgroup], found[found.lastgroup]
-            tokens.append(Token(kind, text, at, text.upper() if kind in _KEYWORDS else ""))
+            keyword = text.upper() if kind in _KEYWORDS else ""
+            tokens.append(Token(kind, text, _near(statement, found, kind), keyword))
         at = found.end()
-    return [*tokens, Token(Kind.END, "", at)]
+    return [*tokens, Token(Kind.END, "", "")]
+
+
+def _near(statement: str, found: re.Match[str], kind: Kind) -> str:
+    at = found.end() - 1 if kind is Kind.STRING else found.start()
+    whole = found.end() - at
+    return statement[at : at + (min(whole, 80) if whole > 1 else 8)]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from tests.doubles.graphd.evaluate import Evaluator, NoRow
 from tests.doubles.graphd.expressions import Expression
 from tests.doubles.graphd.refusals import execution_error, no_schema, semantic_error, storage_error
-from tests.doubles.graphd.schema import Schema
+from tests.doubles.graphd.schema import Misfit, Schema
 from tests.doubles.graphd.space import EdgeKey, Properties, Space
 from tests.doubles.graphd.statements import (
     DeleteEdges,
@@ -114,12 +114,13 @@ def _delete_edges(part: _Part, keys: set[EdgeKey] | Sequence[EdgeKey]) -> None:
 class _UpdatedRow(NoRow):
     """Properties by their bare names, as they are at the moment."""
 
-    def __init__(self, props: Mapping[str, Value]) -> None:
+    def __init__(self, tag: str, props: Mapping[str, Value]) -> None:
+        self._tag = tag
         self._props = props
 
     def named(self, name: str) -> Value:
         if name not in self._props:
-            raise storage_error("Tag prop not found.")
+            raise semantic_error(f"`$^.{self._tag}.{name}', not found the property `{name}'.")
         return self._props[name]
 
 
@@ -132,15 +133,15 @@ def _update(space: Space, statement: UpdateVertex, evaluator: Evaluator) -> Tabl
     if stored is None:
         raise storage_error("Vertex or edge not found.")
     props = dict(stored)
-    row = _UpdatedRow(props)
+    row = _UpdatedRow(statement.tag, props)
     if evaluator.holds(statement.when, row):
         for name, expression in statement.changes.items():
             if name not in schema.columns:
                 raise storage_error("Tag prop not found.")
-            value = evaluator.value(expression, row)
-            if not schema.columns[name].takes(value):
-                raise storage_error("Invalid data, may be wrong value type.")
-            props[name] = schema.columns[name].stored(value)
+            try:
+                props[name] = schema.columns[name].stored(evaluator.value(expression, row))
+            except Misfit as misfit:
+                raise storage_error("Invalid data, may be wrong value type.") from misfit
         space.put_tag(statement.vid, statement.tag, props)
     if not statement.columns:
         return None

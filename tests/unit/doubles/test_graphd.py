@@ -141,7 +141,9 @@ def test_what_the_store_does_not_say_is_a_syntax_error(client: Client, statement
     [
         ('FETCH PROP ON nothing "a" YIELD id(vertex) AS v', -1005, "TagNotFound: TagName `nothing`"),
         ('GO FROM "a" OVER nothing YIELD src(edge) AS s', -1009, "nothing not found in space [s]."),
-        ('GO FROM "a" OVER likes YIELD knows.much AS s', -1009, "edge should be declared first"),
+        ('GO FROM "a" OVER likes YIELD knows.much AS s', -1009, "not found the property `much'"),
+        ('GO FROM "a" OVER knows YIELD likes.much AS s', -1009, "edge should be declared first"),
+        ('GO FROM "a" OVER knows YIELD nothing.much AS s', -1005, "EdgeNotFound: EdgeName `nothing`"),
         ('GO FROM "a" OVER likes YIELD likes.depth AS s', -1009, "not found the property `depth'"),
         ('GO FROM "a" OVER likes WHERE $$.thing.x > 1 YIELD src(edge) AS s', -1009, "`x'"),
         ('GO FROM "a" OVER likes WHERE rank(edge) <= $n YIELD src(edge) AS s', 0, ""),
@@ -217,7 +219,7 @@ def test_a_schema_is_seen_after_a_heartbeat() -> None:
 def test_vertices_that_are_absent_yield_no_row(client: Client) -> None:
     put(client, "a")
     rows = done(client, 'FETCH PROP ON thing "a", "b", "a" YIELD id(vertex) AS v, properties(vertex) AS row')
-    assert rows == [["a", {"map": {"name": "name of a", "size": 0}}]]
+    assert rows == [["a", {"map": {"name": "name of a", "size": 0}}]] * 2
 
 
 def test_insert_overwrites_unless_told_to_keep(client: Client) -> None:
@@ -245,6 +247,14 @@ def test_an_update_whose_condition_is_false_changes_nothing_and_is_no_error(clie
     assert done(client, update, size=5, was=0) == [[5, "name of a"]]
     assert done(client, update, size=9, was=0) == [[5, "name of a"]]
     assert client.ask('UPDATE VERTEX ON thing "a" SET size = 1').columns is None
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"), [(True, 1), (False, 0), (0.5, 1), (-0.5, -1), (2.4, 2), (-(2**63), -(2**63))]
+)
+def test_numbers_and_truth_values_are_made_fit(client: Client, given: float, stored: int) -> None:
+    done(client, 'INSERT VERTEX thing(name, size) VALUES "a":("x", $size)', size=given)
+    assert done(client, 'FETCH PROP ON thing "a" YIELD thing.size AS size') == [[stored]]
 
 
 def test_an_update_to_another_type_is_refused(client: Client) -> None:
