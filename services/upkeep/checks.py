@@ -8,7 +8,7 @@ from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
-from services.stores.vectors.port import VectorRow
+from services.stores.vectors.port import Collection, VectorRow
 from services.upkeep.differences import Difference, Kind
 from services.upkeep.parts import Stores
 from services.upkeep.rows import Expected
@@ -47,12 +47,20 @@ class Looking:
     vocabulary: Vocabulary
 
 
-_MISSING = {
-    "statements": Kind.STATEMENT_WITHOUT_VECTOR,
-    "entities": Kind.ENTITY_WITHOUT_VECTOR,
-    "passages": Kind.PASSAGE_WITHOUT_VECTOR,
-    "voice": Kind.VOICE_WITHOUT_VECTOR,
+MISSING: Mapping[Collection, Kind] = {
+    Collection.STATEMENTS: Kind.STATEMENT_WITHOUT_VECTOR,
+    Collection.ENTITIES: Kind.ENTITY_WITHOUT_VECTOR,
+    Collection.PASSAGES: Kind.PASSAGE_WITHOUT_VECTOR,
+    Collection.VOICE: Kind.VOICE_WITHOUT_VECTOR,
 }
+"""What it is called that a row of a collection is not there. Labels have no owner in the stores yet."""
+UNOWNED: Mapping[Collection, Kind] = {
+    Collection.STATEMENTS: Kind.VECTOR_WITHOUT_STATEMENT,
+    Collection.ENTITIES: Kind.VECTOR_WITHOUT_ENTITY,
+    Collection.PASSAGES: Kind.VECTOR_WITHOUT_PASSAGE,
+    Collection.VOICE: Kind.VECTOR_WITHOUT_VOICE,
+}
+"""And that what it is of is not there."""
 
 
 def vector_differences(
@@ -66,7 +74,7 @@ def vector_differences(
     for unit, wanted in expected.items():
         row = stored.get(wanted.row.id)
         if row is None:
-            found.append(Difference(_MISSING[wanted.collection], scope, wanted.row.id, unit=unit))
+            found.append(Difference(MISSING[wanted.collection], scope, wanted.row.id, unit=unit))
         elif differs := wanted.differs(row):
             what = f"{wanted.collection}: {differs}"
             found.append(Difference(Kind.VECTOR_DIFFERS, scope, wanted.row.id, what, unit))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from services.domain.beliefs import SlotRecords, derive
 from services.domain.graph import Entity, Literal, Statement
@@ -32,7 +32,10 @@ def nodes_of(statement: Statement) -> list[EntityId]:
 
 @dataclass
 class Closure:
-    """Read once for some statements. `nodes` are the entities that its statements name, as far as there."""
+    """Read once for some statements. `nodes` are the entities that its statements name, as far as there.
+
+    Raises StoreUnavailable. As large as what the statements depend on: a slot may tie many together.
+    """
 
     vocabulary: Vocabulary
     records: Records = NOTHING
@@ -42,7 +45,7 @@ class Closure:
     @classmethod
     async def of(
         cls, graph: GraphStore, scope: Scope, vocabulary: Vocabulary, ids: Iterable[StatementId]
-    ) -> "Closure":
+    ) -> Self:
         closure = cls(vocabulary)
         wanted, known = set(ids), set[StatementId]()
         while wanted:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from services.domain.beliefs import believed, hull, in_force
 from services.domain.graph import Span, Statement
 from services.domain.ids import EntityId, EpisodeId, RecordId, StatementId
-from services.domain.instants import Interval
+from services.domain.instants import Instant, Interval
 from services.domain.memory import VoiceClaim, VoiceEnd
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
@@ -240,7 +240,7 @@ def _lost_ends(seen: Seen, statements: Iterable[Statement], closure: Closure) ->
     return found
 
 
-_Said = tuple[object, object, object, RecordId, RecordId | None, bool]
+_Said = tuple[StatementId, Instant | None, Instant | None, RecordId, RecordId | None, bool]
 
 
 def _said_by(span: Span | DerivedSpan) -> _Said:

@@ -36,7 +36,11 @@ class Embeds(Protocol):
 
 
 class Mends(Protocol):
-    """Repairs that change what is believed: each a revision of the graph, or the end of one begun."""
+    """Repairs that change what is believed: each a revision of the graph, or the end of one begun.
+
+    Idempotent by what is mended and `found_at`, the revision in which it was found broken. Raises
+    StoreUnavailable, and Conflict and EngineError as publishing does.
+    """
 
     async def settle(self, scope: Scope) -> None:
         """Completes a revision that was begun and not published."""
@@ -50,9 +54,13 @@ class Mends(Protocol):
 
     async def revoke_voice(
         self, scope: Scope, found_at: Revision, claims: Mapping[RecordId, VoiceId]
-    ) -> Revision: ...
+    ) -> Revision:
+        """Takes back claims of voice aspects; an aspect that no other claim supports loses its text."""
+        ...
 
-    async def revoke_episode(self, scope: Scope, found_at: Revision, episode: EpisodeId) -> Revision: ...
+    async def revoke_episode(self, scope: Scope, found_at: Revision, episode: EpisodeId) -> Revision:
+        """Takes back all that an episode said."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

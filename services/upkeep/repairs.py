@@ -15,24 +15,11 @@ from services.domain.ids import (
 from services.domain.scope import Scope
 from services.stores.graph.port import Alias, Commit, Forgetting, Revocation
 from services.stores.vectors.port import Collection
-from services.upkeep.checks import Seen
+from services.upkeep.checks import MISSING, UNOWNED, Seen
 from services.upkeep.closures import nodes_of
 from services.upkeep.differences import Difference, Kind
 from services.upkeep.parts import Mends, Stores
 from services.upkeep.rows import Expected, of_entity, of_passage, of_statement, of_voice
-
-_MISSING = {
-    Kind.STATEMENT_WITHOUT_VECTOR: Collection.STATEMENTS,
-    Kind.ENTITY_WITHOUT_VECTOR: Collection.ENTITIES,
-    Kind.PASSAGE_WITHOUT_VECTOR: Collection.PASSAGES,
-    Kind.VOICE_WITHOUT_VECTOR: Collection.VOICE,
-}
-_UNOWNED = {
-    Kind.VECTOR_WITHOUT_STATEMENT: Collection.STATEMENTS,
-    Kind.VECTOR_WITHOUT_ENTITY: Collection.ENTITIES,
-    Kind.VECTOR_WITHOUT_PASSAGE: Collection.PASSAGES,
-    Kind.VECTOR_WITHOUT_VOICE: Collection.VOICE,
-}
 
 
 class Repairs:
@@ -98,14 +85,14 @@ class Repairs:
         await self._stores.graph.apply(seen.scope, Commit(seen.known_at, opened=records.spans))
 
     async def _vectors(self, seen: Seen, differences: Sequence[Difference]) -> None:
-        for collection in Collection:
-            missing = [d.id for d in differences if _MISSING.get(d.kind) is collection]
+        for collection in MISSING:
+            missing = [d.id for d in differences if d.kind is MISSING[collection]]
             missing += [
                 d.id
                 for d in differences
                 if d.kind is Kind.VECTOR_DIFFERS and d.what.startswith(f"{collection}:")
             ]
-            unowned = [d.id for d in differences if _UNOWNED.get(d.kind) is collection]
+            unowned = [d.id for d in differences if d.kind is UNOWNED[collection]]
             if unowned:
                 await self._stores.vectors.delete(seen.scope, collection, unowned)
             if missing or unowned:

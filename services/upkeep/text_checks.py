@@ -6,7 +6,7 @@ from services.domain.ids import EntityId, PassageId, StatementId, VoiceId
 from services.domain.memory import VoiceAspect, VoiceClaim
 from services.domain.scope import Scope
 from services.stores.vectors.port import Collection
-from services.upkeep.checks import Check, Looking, Seen, vector_differences
+from services.upkeep.checks import UNOWNED, Check, Looking, Seen, vector_differences
 from services.upkeep.differences import Difference, Kind
 from services.upkeep.graph_checks import AliasCheck, EpisodeCheck, StatementCheck
 from services.upkeep.parts import Stores, pages
@@ -91,9 +91,9 @@ class OwnerCheck:
             yield ids
 
     async def look(self, seen: Seen, units: Sequence[str]) -> list[Difference]:
-        kind, owners = _OWNERS[self._collection]
+        kind = UNOWNED[self._collection]
         there = await self._stores.vectors.fetch(seen.scope, self._collection, units)
-        owned = await owners(self._stores, seen.scope, list(there))
+        owned = await _OWNERS[self._collection](self._stores, seen.scope, list(there))
         return [Difference(kind, seen.scope, id, unit=id) for id in there if id not in owned]
 
 
@@ -117,13 +117,13 @@ async def _voice(stores: Stores, scope: Scope, ids: Sequence[str]) -> set[str]:
 
 
 _Owners = Callable[[Stores, Scope, Sequence[str]], Awaitable[set[str]]]
-_OWNERS: Mapping[Collection, tuple[Kind, _Owners]] = {
-    Collection.STATEMENTS: (Kind.VECTOR_WITHOUT_STATEMENT, _statements),
-    Collection.ENTITIES: (Kind.VECTOR_WITHOUT_ENTITY, _entities),
-    Collection.PASSAGES: (Kind.VECTOR_WITHOUT_PASSAGE, _passages),
-    Collection.VOICE: (Kind.VECTOR_WITHOUT_VOICE, _voice),
+_OWNERS: Mapping[Collection, _Owners] = {
+    Collection.STATEMENTS: _statements,
+    Collection.ENTITIES: _entities,
+    Collection.PASSAGES: _passages,
+    Collection.VOICE: _voice,
 }
-"""Labels have no owner in the stores yet."""
+"""Which of some ids have something that a vector is of."""
 
 
 def all_checks(looking: Looking) -> Sequence[Check]:
