@@ -135,6 +135,17 @@ class GraphWrites(GraphSuite):
             "Paris",
         }
 
+    async def test_a_verdict_given_again_stays_its_first_episodes(
+        self, store: GraphStore, make: Maker
+    ) -> None:
+        fact = make.fact("Mara", "lives in", "Paris")
+        verdict = make.verdict(fact.statements[0], fact.statements[0], episode="e1")
+        await store.apply(make.scope, replace(fact, verdicts=[verdict]))
+        again = replace(verdict, episode=make.episode("e2"), recorded_at=Revision(2))
+        await store.apply(make.scope, Commit(Revision(2), verdicts=[again]))
+        assert (await store.of_episode(make.scope, make.episode("e1"))).verdicts == [verdict]
+        assert (await store.of_episode(make.scope, make.episode("e2"))).verdicts == []
+
     async def test_a_torn_commit_is_completed_by_applying_it_again(
         self, store: GraphStore, make: Maker
     ) -> None:

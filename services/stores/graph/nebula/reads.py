@@ -268,13 +268,13 @@ async def records(sessions: Sessions, scope: Scope, ids: Iterable[StatementId]) 
 async def of_episode(sessions: Sessions, scope: Scope, episode: EpisodeId) -> Records:
     asked = vids(scope, Kind.EPISODE, [episode])
     said = await edges(sessions, asked, [*layout.RECORDS, layout.JUDGED], reversely=True)
-    judged = {one.verdict for one in said if isinstance(one, Judged)}
     about = {_about(one) for one in said if isinstance(one, Claim | End | Denial | Judged)}
     at = vids(scope, Kind.STATEMENT, sorted(about))
     more = await edges(sessions, at, [layout.VERDICT, layout.REVOCATION])
     slot = Slot()
     slot.add(said)
-    slot.add(one for one in more if not isinstance(one, Verdict) or one.id in judged)
+    # A verdict that was there already stays its first episode's, whoever gives it again.
+    slot.add(one for one in more if not isinstance(one, Verdict) or one.episode == episode)
     return Records(
         statements=(),
         claims=slot.of(Claim),
