@@ -8,7 +8,8 @@ from typing import Annotated, TypeVar
 import typer
 
 from gateway.admin_commands import backup, bootstrap, migrate, move, reembed, verify
-from gateway.configured import BadSettings, Settings, read_settings
+from gateway.admin_commands.installation import DataDir, settings_in
+from gateway.configured import BadSettings, Settings
 from gateway.credits.audit import CHECKS, Finding
 from gateway.credits.audit import audit as find
 from gateway.main import open_gateway_stores
@@ -34,10 +35,6 @@ app.command("restore")(backup.restore_command)
 app.command("move")(move.command)
 app.command("reembed")(reembed.command)
 
-DataDir = Annotated[
-    Path | None, typer.Option(help="Folder of the embedded databases (default: .palimpsest).")
-]
-
 
 def main() -> None:
     """Entry point of `palimpsest-admin`."""
@@ -54,7 +51,7 @@ def init(data_dir: DataDir = None) -> None:
     async def make(stores: Stores) -> str | None:
         return await stores.keys.init_operator()
 
-    key = asyncio.run(_with_stores(_settings(data_dir), make))
+    key = asyncio.run(_with_stores(_read(GatewaySettings, data_dir), make))
     if key is None:
         typer.echo("palimpsest-admin: an operator's key is there already; it can't be shown again", err=True)
         raise typer.Exit(1)
@@ -72,7 +69,7 @@ def audit(data_dir: DataDir = None) -> None:
     async def check(stores: Stores) -> Sequence[Finding]:
         return await find(stores.ledger_database, stores.clock)
 
-    findings = asyncio.run(_with_stores(_settings(data_dir), check))
+    findings = asyncio.run(_with_stores(_read(GatewaySettings, data_dir), check))
     for finding in findings:
         typer.echo(f"{finding.invariant}  {finding.subject}")
     if findings:
@@ -98,13 +95,9 @@ def settings(
         typer.echo(f"{name}={value}")
 
 
-def _settings(data_dir: Path | None) -> GatewaySettings:
-    return _read(GatewaySettings) if data_dir is None else _read(GatewaySettings, data_dir=data_dir)
-
-
-def _read(kind: type[Settings], **changed: object) -> Settings:
+def _read(kind: type[Settings], data_dir: Path | None = None) -> Settings:
     try:
-        return read_settings(kind, **changed)
+        return settings_in(kind, data_dir)
     except BadSettings as error:
         typer.echo(f"palimpsest-admin: {error}", err=True)
         raise typer.Exit(1) from error

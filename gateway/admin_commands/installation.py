@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn, TypeVar, cast
 
 import typer
 
-from gateway.configured import BadSettings, read_settings
+from gateway.configured import BadSettings, Settings, read_settings
 from gateway.main import open_gateway_stores
 from gateway.settings import GatewaySettings
 from gateway.store.graphs import GraphRow
@@ -106,13 +106,18 @@ def upkeep_stores(resources: Resources) -> Stores:
     )
 
 
+def settings_in(kind: type[Settings], data_dir: Path | None) -> Settings:
+    """Settings from the environment, on another data folder where one is given. Raises BadSettings."""
+    return read_settings(kind) if data_dir is None else read_settings(kind, data_dir=data_dir)
+
+
 def run(data_dir: Path | None, work: Callable[[Installation], Awaitable[Answer]]) -> Answer:
     """Does work on the installation that the settings name. Exits with a line where it can't be done."""
-    folder: dict[str, object] = {} if data_dir is None else {"data_dir": data_dir}
 
     async def opened() -> Answer:
-        gateway = read_settings(GatewaySettings, **folder)
-        async with open_installation(gateway, read_settings(ServiceSettings, **folder)) as installation:
+        gateway = settings_in(GatewaySettings, data_dir)
+        services = settings_in(ServiceSettings, data_dir)
+        async with open_installation(gateway, services) as installation:
             return await work(installation)
 
     try:

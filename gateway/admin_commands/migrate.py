@@ -1,12 +1,12 @@
 """`palimpsest-admin migrate`: brings every SQL database of an installation to this version."""
 
 import asyncio
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.configured import BadSettings, read_settings
+from gateway.admin_commands.installation import DataDir, settings_in
+from gateway.configured import BadSettings
 from gateway.ingest.durable import migrate_workflows
 from gateway.main import every_database
 from gateway.settings import GatewaySettings
@@ -24,19 +24,16 @@ def command(
         str | None,
         typer.Option(help="PostgreSQL: the role that servers connect as; it may then use the tables."),
     ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of the embedded databases (default: .palimpsest).")
-    ] = None,
+    data_dir: DataDir = None,
 ) -> None:
     """Brings every SQL database to this version: the one thing that needs the owner's rights.
 
     Safe beside running servers of this version, and twice at once. Exit code 0: all are of this version (with
     --dry-run: the SQL was printed). 1: one can't be migrated, or settings can't be used.
     """
-    folder: dict[str, object] = {} if data_dir is None else {"data_dir": data_dir}
     try:
-        gateway = read_settings(GatewaySettings, **folder)
-        services = read_settings(ServiceSettings, **folder)
+        gateway = settings_in(GatewaySettings, data_dir)
+        services = settings_in(ServiceSettings, data_dir)
         asyncio.run(_tell(gateway, services, app_role) if dry_run else _run(gateway, services, app_role))
     except (BadSettings, StoreError) as error:
         typer.echo(f"palimpsest-admin: {error}", err=True)
