@@ -80,11 +80,12 @@ class RayServices:
             assert self._host is not None, "started before it is watched"
             code = await self._host.ended()
             log.error("Ray has died; starting it anew", code=code)
-            await self._host.stop()
             while True:
                 try:
+                    await self._host.stop()
                     self._host = await self._start(lambda stage: log.info(stage))
-                except RayNotStarted as error:
+                except OSError as error:
+                    # RayNotStarted, or no room for its files and logs: nobody else would start it.
                     log.error("Ray did not start", error=str(error), pause_seconds=pause)
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
@@ -103,34 +104,15 @@ class _Host:
 
     @classmethod
     async def start(cls, services: ServiceSettings, settings: RaySettings, port: int, say: Say) -> Self:
-        # Not in the data folder: paths of sockets have to be short.
-        folder = Path(tempfile.mkdtemp(prefix="palray-"))
-        run = RayRun(
-            settings=settings,
-            port=port,
-            http_port=_free_port(),
-            handover="" if settings.replicas_have_settings else str(hand_over(services, folder)),
-            # One further down: Ray opens its own folder to all users of the machine.
-            folder=folder / RAY_FOLDER,
-        )
-        file = folder / "run.json"
-        file.write_text(run.model_dump_json(), encoding="utf-8")
         logs = services.data_dir / LOGS
         logs.mkdir(parents=True, exist_ok=True)
-        with (logs / "ray.log").open("ab") as output:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                HOST_MODULE,
-                str(file),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=output,
-                env=_environment(settings, folder),
-                # Ctrl-C of a terminal is for the launcher, which stops us after the gateway. And by their
-                # session all processes of Ray are known, also those that have lost their parents.
-                start_new_session=True,
-            )
+        # Not in the data folder: paths of sockets have to be short.
+        folder = Path(tempfile.mkdtemp(prefix="palray-"))
+        try:
+            process = await _launched(services, settings, port, folder, logs)
+        except BaseException:
+            shutil.rmtree(folder)  # there are secrets in it
+            raise
         host = cls(process, folder, logs)
         try:
             await host._until_ready(say)
@@ -179,7 +161,10 @@ class _Host:
                 continue
         psutil.wait_procs(left, timeout=10)
         if self._folder.exists():
-            self._keep_logs()
+            try:
+                self._keep_logs()
+            except OSError as error:
+                log.warning("logs of Ray are not kept", error=str(error))
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _keep_logs(self) -> None:
@@ -188,6 +173,36 @@ class _Host:
             shutil.copytree(session, kept / time.strftime("%Y%m%d-%H%M%S"), dirs_exist_ok=True)
         for old in sorted(kept.glob("*"))[:-KEPT_RUNS]:
             shutil.rmtree(old)
+
+
+async def _launched(
+    services: ServiceSettings, settings: RaySettings, port: int, folder: Path, logs: Path
+) -> asyncio.subprocess.Process:
+    """The host's process, just begun. Raises OSError."""
+    run = RayRun(
+        settings=settings,
+        port=port,
+        http_port=_free_port(),
+        handover="" if settings.replicas_have_settings else str(hand_over(services, folder)),
+        # One further down: Ray opens its own folder to all users of the machine.
+        folder=folder / RAY_FOLDER,
+    )
+    file = folder / "run.json"
+    file.write_text(run.model_dump_json(), encoding="utf-8")
+    with (logs / "ray.log").open("ab") as output:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            HOST_MODULE,
+            str(file),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=output,
+            env=_environment(settings, folder),
+            # Ctrl-C of a terminal is for the launcher, which stops us after the gateway. And by their session
+            # all processes of Ray are known, also those that have lost their parents.
+            start_new_session=True,
+        )
 
 
 def _in_session(pid: int, session: int) -> bool:

@@ -58,7 +58,7 @@ def main(file: str) -> NoReturn:
         code = STOPPED if stop.wait(core) else RAY_DIED
     except NotStarted as error:
         _tell("failed", text=str(error))
-    if code is RAY_DIED:
+    if code == RAY_DIED:
         # Nothing of Ray answers any more; what is left of it is ended by whoever started us.
         os._exit(RAY_DIED)
     _take_down(run, served_before)
