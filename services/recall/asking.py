@@ -47,7 +47,8 @@ async def dense_leg(
 ) -> Leg:
     """The nearest rows of a collection. Raises StoreUnavailable."""
     assert asking.vector is not None, "there is something to search for"
-    [hits] = await vectors.search(
-        asking.scope, collection, [asking.vector], limit, where, Consistency.SESSION
-    )
+    # The resolver that wrote it may be another process.
+    just_written = asking.known.just_written(asking.question.asked.now)
+    consistency = Consistency.STRONG if just_written else Consistency.SESSION
+    [hits] = await vectors.search(asking.scope, collection, [asking.vector], limit, where, consistency)
     return Leg(name, [(hit.id, hit.score) for hit in hits])

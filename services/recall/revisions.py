@@ -12,18 +12,26 @@ from services.stores.memory.port import RevisionLog
 
 WAIT_SECONDS = 2.0
 POLL_SECONDS = 0.02
+SETTLED_MICROS = 60_000_000
+"""All processes see a write in a fraction of a second; the rest is for a resolver that took its time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """What a read knows: the graph as of revision `at`, text saved until `saved_until` (None: all of it).
 
-    `current` is the latest published revision, which indexes may have reached.
+    `current` is the latest published revision, which indexes may have reached. `begun_at` is when the
+    revision that the caller insists on was begun, if it does.
     """
 
     at: Revision
     current: Revision
     saved_until: Instant | None = None
+    begun_at: Instant | None = None
+
+    def just_written(self, now: Instant) -> bool:
+        """Whether what the caller insists on is so young that other processes may not see its vectors yet."""
+        return self.begun_at is not None and now - self.begun_at < SETTLED_MICROS
 
 
 class Revisions:
@@ -40,16 +48,21 @@ class Revisions:
         """
         wanted = Revision(max(min_revision, known_at.revision))
         current = await self._published(scope, wanted, known_at.wait_seconds or self._wait_seconds)
+        begun_at = await self._begun_at(scope, Revision(min_revision))
         match known_at.WhichOneof("known_at"):
             case "revision" if known_at.revision < current:
                 at = Revision(max(0, known_at.revision))
-                clocks = await self._log.clocks(scope, [at])
-                return Known(at, current, clocks.get(at))
+                return Known(at, current, await self._begun_at(scope, at), begun_at)
             case "clock":
                 clock = Instant(known_at.clock)
-                return Known(await self._log.at(scope, clock), current, clock)
+                return Known(await self._log.at(scope, clock), current, clock, begun_at)
             case _:
-                return Known(current, current)
+                return Known(current, current, begun_at=begun_at)
+
+    async def _begun_at(self, scope: Scope, revision: Revision) -> Instant | None:
+        if revision <= 0:
+            return None
+        return (await self._log.clocks(scope, [revision])).get(revision)
 
     async def _published(self, scope: Scope, wanted: Revision, wait_seconds: float) -> Revision:
         loop = asyncio.get_running_loop()

@@ -14,12 +14,16 @@ from services.stores.vectors.port import Collection, Consistency, Hit, Vector, V
 
 
 class ArrayVectorStore:
-    """Keeps rows in dictionaries. While `down` is True every call raises StoreUnavailable."""
+    """Keeps rows in dictionaries. While `down` is True every call raises StoreUnavailable.
+
+    `searched` are the consistencies with which it was searched.
+    """
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
         self._rows: defaultdict[tuple[str, Collection], dict[str, VectorRow]] = defaultdict(dict)
         self.down = False
+        self.searched: list[Consistency] = []
 
     @property
     def dimension(self) -> int:
@@ -43,6 +47,7 @@ class ArrayVectorStore:
         filters.expression(scope, where)  # refuses what the real store refuses
         asked = [_unit(layout.checked_vector(vector, self._dimension)) for vector in vectors]
         self._reach()
+        self.searched.append(consistency)
         rows = [row for row in self._rows[scope.key, collection].values() if _matches(row, where)]
         if not rows or not asked:
             return [[] for _ in asked]

@@ -19,6 +19,7 @@ from services.domain.errors import (
 from services.domain.ids import EpisodeId
 from services.domain.instants import Instant
 from services.recall.service import Recall
+from services.stores.vectors.port import Consistency
 from tests.builders import on
 from tests.integration.recalling import Memory, a_memory, triple, twin
 from tests.integration.resolving import TODAY
@@ -356,3 +357,18 @@ class TestIndexes:
             assert [triple(fact.statement) for fact in answer.facts] == [("Ana", "drinks", "tea")]
         assert memory.recall.words_held(world.scope) == {"ana", "drink", "tea", "teller"}
         assert "canarywater" not in str(answer)
+
+
+async def test_a_write_that_was_just_made_is_searched_for_whatever_process_made_it(memory: Memory) -> None:
+    """Servers show one process's rows to another a moment later, unless they are asked to wait."""
+    told = await memory.tell("oslo", "2025-01-01", ("Mara", LIVES, "Oslo"))
+    searched = memory.world.vectors.searched
+    soon, late = on("2025-01-01"), on("2025-01-02")
+    for now, min_revision, expected in [
+        (soon, told.revision, Consistency.STRONG),
+        (soon, 0, Consistency.SESSION),
+        (late, told.revision, Consistency.SESSION),
+    ]:
+        searched.clear()
+        await memory.ask("Where does Mara live?", now=now, min_revision=min_revision)
+        assert set(searched) == {expected}
