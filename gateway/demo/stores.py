@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
@@ -19,7 +19,10 @@ STOP_SECONDS = 60.0
 
 @contextmanager
 def stores(name: str, console: Console, keep: bool) -> Iterator[Mapping[str, str]]:
-    """The settings by which the product finds them; they stop at the end. Raises NotUp."""
+    """The settings by which the product finds them, as environment variables; they stop at the end.
+
+    Raises NotUp.
+    """
     if name == "embedded":
         yield {}
         return
@@ -47,7 +50,8 @@ def stores(name: str, console: Console, keep: bool) -> Iterator[Mapping[str, str
         yield told["server"]
     finally:
         process.stdin.close()
-        process.wait(STOP_SECONDS)
+        with suppress(subprocess.TimeoutExpired):  # it goes on stopping them by itself
+            process.wait(STOP_SECONDS)
         process.stdout.close()
 
 

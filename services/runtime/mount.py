@@ -8,8 +8,7 @@ from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from services.runtime.front import Front
-from services.runtime.front import method_name as method_name
+from services.runtime.front import Front, method_name
 from services.runtime.status import Rendered
 
 Context = grpc.aio.ServicerContext[Message, Message]

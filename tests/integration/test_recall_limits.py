@@ -11,7 +11,7 @@ from services.domain.errors import NotImplementedYet, ValidationFailed
 from services.llm.port import ModelUnavailable, Vectors
 from services.recall.parts import Options, Parts
 from services.recall.service import Recall
-from services.runtime.mount import method_name
+from services.runtime.front import method_name
 from services.stores.errors import StoreUnavailable
 from tests.doubles.embedder import HashEmbedder
 from tests.integration.recalling import Memory, a_memory, triples, twin

@@ -1,7 +1,7 @@
 """Each call of each store fails once, in an ingest and in a recall: nothing is lost or done twice."""
 
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class Scene:
     product: Product
     tenant: Tenant
     faults: dict[str, Faults]
-    _graphs: Any
+    _graphs: Iterator[int]
 
     def graph(self) -> Memory:
         return Memory(self.tenant, f"g{next(self._graphs)}")
@@ -78,7 +78,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         yield Scene(product, tenant, faults, itertools.count())
 
 
-def calls_to_lose(every: bool) -> "itertools.count[int]":
+def calls_to_lose(every: bool) -> Iterator[int]:
     return itertools.count(1, 1 if every else SOME)
 
 

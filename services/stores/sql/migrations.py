@@ -82,7 +82,8 @@ def migrates(policy: MigrateAtStart, engine: AsyncEngine) -> bool:
 async def open_schema(engine: AsyncEngine, schema: Schema, *, migrate: bool) -> None:
     """Sees to it that a store is of this version; `migrate` brings it there. Safe from many at once.
 
-    Raises SchemaBehind (where it may not migrate), SchemaAhead, SchemaDiffers, StoreUnavailable.
+    Raises SchemaBehind (where it may not migrate), SchemaAhead, SchemaDiffers, StoreUnavailable; migrating
+    also what `upgrade` raises.
     """
     async with Database(engine, schema.component).read(Nobody()) as connection:
         await warn_unless_bound(connection, schema.component)
