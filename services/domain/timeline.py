@@ -12,11 +12,12 @@ from services.domain.instants import Instant, Precision
 from services.domain.kernel.alone import alone
 from services.domain.kernel.coarse import begun
 from services.domain.kernel.held import Held
-from services.domain.kernel.lives import Life, without_ends
+from services.domain.kernel.lives import Life
 from services.domain.kernel.rivals import Contradicts, Rivals
 from services.domain.kernel.stays import AFTER, BEFORE, Content, Denied, Stay
 from services.domain.kernel.sweep import Sweep
 from services.domain.kernel.turns import Turns
+from services.domain.kernel.unended import Unended, exact
 from services.domain.kernel.unknown import unknown_starts
 from services.domain.records import Claim, Denial, End
 
@@ -64,18 +65,27 @@ def timeline(
     rivals = Rivals.among(objects, contradicts)
     stays: dict[StatementId, list[Stay]] = {}
     lives: dict[StatementId, Life] = {}
+    unended: dict[StatementId, Unended] = {}
     for object in objects:
-        simple = None if object in ended else without_ends(claimed[object])
-        if simple is None:
-            lives[object] = Life(object, claimed.get(object, ()), ended.get(object, ()))
-        stays[object] = simple or []
-    if lives:
+        said = claimed.get(object, [])
+        simple = None if object in ended else exact(said)
+        if simple is not None:
+            stays[object] = simple
+        elif object in ended or any(claim.end is not None for claim in said):
+            lives[object] = Life(object, said, ended.get(object, ()))
+            stays[object] = []
+        else:
+            unended[object] = Unended(said)
+            stays[object] = unended[object].settled()
+    stays = _lived(stays, lives, rivals, denied)
+    moved = begun({**lives, **unended}, stays, rivals, denied) if lives or unended else {}
+    for object, periods in moved.items():
+        if object in lives:
+            lives[object] = Life(object, claimed[object], ended.get(object, ()), periods)
+        else:
+            stays[object] = unended[object].settled(periods)
+    if moved:
         stays = _lived(stays, lives, rivals, denied)
-        moved = begun(lives, stays, rivals, denied)
-        if moved:
-            for object, periods in moved.items():
-                lives[object] = Life(object, claimed[object], ended.get(object, ()), periods)
-            stays = _lived(stays, lives, rivals, denied)
     spans: list[DerivedSpan] = []
     for group in rivals.groups(object for object in objects if stays[object]):
         spans += _spans(*_held([stays[object] for object in group], denied, rivals, content))
@@ -102,7 +112,9 @@ def _held(
 def _lived(
     stays: Mapping[StatementId, list[Stay]], lives: Mapping[StatementId, Life], rivals: Rivals, denied: Denied
 ) -> dict[StatementId, list[Stay]]:
-    """The stays of all objects, once those of some lives are worked out."""
+    """The stays of all objects, once those of the lives are worked out."""
+    if not lives:
+        return dict(stays)
     found = dict(stays)
     for object, life in lives.items():
         found[object] = life.settled()

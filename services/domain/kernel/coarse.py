@@ -2,13 +2,23 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from services.domain.ids import StatementId
 from services.domain.instants import Precision
-from services.domain.kernel.lives import Coarse, Life, bounds
+from services.domain.kernel.periods import Coarse, bounds
 from services.domain.kernel.rivals import Rivals
 from services.domain.kernel.stays import AFTER, BEFORE, Denied, Stay
+from services.domain.records import Claim
+
+
+class Starting(Protocol):
+    """The claims of an object as far as their starts go: a Life, or Unended."""
+
+    @property
+    def coarse(self) -> Mapping[Coarse, Sequence[Claim]]: ...
+    @property
+    def said_at(self) -> Sequence[int]: ...
 
 
 class _Beginning(NamedTuple):
@@ -33,7 +43,7 @@ class _Sighting(NamedTuple):
 
 
 def begun(
-    lives: Mapping[StatementId, Life],
+    lives: Mapping[StatementId, Starting],
     stays: Mapping[StatementId, Sequence[Stay]],
     rivals: Rivals,
     denied: Denied,
@@ -58,7 +68,7 @@ def begun(
 
 
 def _beginnings(
-    lives: Mapping[StatementId, Life], stays: Mapping[StatementId, Sequence[Stay]]
+    lives: Mapping[StatementId, Starting], stays: Mapping[StatementId, Sequence[Stay]]
 ) -> list[_Beginning]:
     """What may have begun later than its period did; not what was over with its period."""
     found = []
@@ -97,10 +107,13 @@ def _sightings(
     ]
     for stay in concerned:
         object = stay.object
+        undenied = not denied.any_of(object)
         held: list[int] = []
-        if stay.end < AFTER and not denied.before(object, stay.attested_at, stay.end):
+        if stay.end < AFTER and (undenied or not denied.before(object, stay.attested_at, stay.end)):
             held.append(stay.end)
-        seen = stay.last < stay.end and _held_at(stay, denied)
+        # Of a stay of unknown start the very start is known from others alone.
+        known = stay.start < stay.last or stay.start_precision is not None
+        seen = known and stay.last < stay.end and (undenied or _held_at(stay, denied))
         if seen:
             held.append(stay.last + 1)
         precision = stay.start_precision
@@ -116,12 +129,10 @@ def _sightings(
 
 
 def _held_at(stay: Stay, denied: Denied) -> bool:
-    """Whether the last instant of the asserted part is known by itself, and no denial takes it."""
+    """Whether no denial takes the last instant of the asserted part."""
     if stay.start < stay.last:
         return not denied.before(stay.object, stay.attested_at, stay.last)
-    return stay.start_precision is not None and bool(
-        denied.left_of(stay.object, stay.attested_at, stay.last, stay.last)
-    )
+    return bool(denied.left_of(stay.object, stay.attested_at, stay.last, stay.last))
 
 
 def _last(
@@ -132,7 +143,9 @@ def _last(
     Of rivals that began before the period (direction 1, periods in order of time), or after its first
     instant (direction -1, periods latest first).
     """
-    waiting = sorted(sightings, key=lambda each: -direction * each.begun)
+    if not beginnings:
+        return {}
+    waiting = sorted(sightings, key=lambda each: -direction * each[0])
     known: dict[Hashable, list[tuple[int, StatementId]]] = {}
     found: dict[_Beginning, int] = {}
     for each in beginnings:

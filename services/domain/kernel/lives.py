@@ -7,25 +7,16 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from services.domain.ids import RecordId, StatementId
-from services.domain.instants import FOREVER, Instant, Precision, period
+from services.domain.instants import Precision
+from services.domain.kernel.periods import NONE_BEGUN, Coarse, bounds, place
 from services.domain.kernel.stays import AFTER, BEFORE, Ending, Stay
 from services.domain.records import Claim, End
 
-
-class Coarse(NamedTuple):
-    """A period that a claim names as its start."""
-
-    first: int
-    precision: Precision
-
-
 _attested_at: Final = attrgetter("attested_at")
 _INSTANT: Final = Precision.INSTANT
-_NONE_BEGUN: Final[Mapping[Coarse, int]] = MappingProxyType({})
 
 
 class Life:
@@ -39,7 +30,7 @@ class Life:
         object: StatementId,
         claims: Sequence[Claim],
         ends: Sequence[End],
-        begun: Mapping[Coarse, int] = _NONE_BEGUN,
+        begun: Mapping[Coarse, int] = NONE_BEGUN,
     ) -> None:
         self.object = object
         self.past = [claim for claim in claims if claim.start is None and _is_past(claim)]
@@ -48,7 +39,7 @@ class Life:
         assumed = [claim for claim in claims if claim.start is None and claim.id not in past]
         self.said_at = sorted({claim.attested_at for claim in assumed})
         """When the object was said to hold, with no word of since when."""
-        placed = _place([claim for claim in claims if claim.start is not None], begun)
+        placed = place([claim for claim in claims if claim.start is not None], begun)
         self._claims = [_Placed(claim, claim.attested_at, Precision.INSTANT, True) for claim in assumed]
         for claim, start, precision, coarse in placed:
             own = None if claim.end is None else _own_end(claim, self.said_at, start)
@@ -215,36 +206,6 @@ class Life:
         )
 
 
-def without_ends(claims: Iterable[Claim]) -> list[Stay] | None:
-    """The stays of an object of which no end is told: each claim speaks for itself.
-
-    None where that is not so, because a claim states an end or a coarse start.
-    """
-    stays: list[Stay] = []
-    for claim in claims:
-        start, seen, attested_at = claim.start, claim.seen, claim.attested_at
-        if claim.end is not None or (start is not None and claim.start_precision is not _INSTANT):
-            return None
-        began = attested_at if start is None else start
-        last = seen if seen > began else began
-        stays.append(
-            Stay(
-                claim.id,
-                claim.statement,
-                began,
-                last,
-                AFTER,
-                attested_at,
-                seen,
-                False,
-                start is None,
-                _INSTANT,
-                None,
-            )
-        )
-    return stays
-
-
 class _Placed:
     """A claim with the instants that its times mean."""
 
@@ -302,16 +263,6 @@ def _ending_of(claim: Claim, end: int, opened: int | None = None) -> Ending:
     return Ending(end, claim.attested_at, claim.end_precision, claim.id, True, opened)
 
 
-def bounds(at: int, precision: Precision) -> tuple[int, int]:
-    """First instant and end of the period that a time means; both are the time itself when it is exact."""
-    if precision is Precision.INSTANT:
-        return at, at
-    whole = period(Instant(at), precision)
-    assert whole.start is not None
-    assert whole.end is not None
-    return whole.start, min(whole.end, FOREVER)
-
-
 def _is_past(claim: Claim) -> bool:
     """Whether a claim without start states an end that lies before its telling."""
     if claim.end is None:
@@ -345,37 +296,3 @@ def _own_end(claim: Claim, starts: Sequence[int], start: int | None = None) -> i
         if first <= start < after:
             return after
     return _coarse_end(claim.end, claim.end_precision, starts)
-
-
-def _place(
-    claims: Sequence[Claim], begun: Mapping[Coarse, int]
-) -> list[tuple[Claim, int, Precision, Coarse | None]]:
-    """Claims with a stated start, finest first: a coarse start that contains a finer one is that one.
-
-    Others are at their period's first instant, or where `begun` says that they began in it.
-    """
-    if all(claim.start_precision is Precision.INSTANT for claim in claims):
-        return [(claim, claim.start, Precision.INSTANT, None) for claim in claims if claim.start is not None]
-    by_precision: dict[Precision, list[Claim]] = {}
-    for claim in claims:
-        by_precision.setdefault(claim.start_precision, []).append(claim)
-    placed: list[tuple[Claim, int, Precision, Coarse | None]] = []
-    finer: list[tuple[int, Precision]] = []
-    for precision in sorted(by_precision):
-        here: list[tuple[Claim, int, Precision, Coarse | None]] = []
-        for claim in by_precision[precision]:
-            assert claim.start is not None
-            first, after = bounds(claim.start, precision)
-            if claim.end is not None:
-                # A stay can't begin after its own end: a finer start there is of another stay.
-                after = min(after, bounds(claim.end, claim.end_precision)[1])
-            coarse = None if precision is Precision.INSTANT else Coarse(first, precision)
-            position = bisect_left(finer, (first,))
-            if position < len(finer) and finer[position][0] < after:
-                start, known = finer[position]
-            else:
-                start, known = first if coarse is None else begun.get(coarse, first), precision
-            here.append((claim, start, known, coarse))
-        placed += here
-        finer = sorted([*finer, *((start, known) for _, start, known, _ in here)])
-    return placed

@@ -105,7 +105,7 @@ class Oracle:
         """A start in a period that has no finer one: after what was seen there and can have come before."""
         assert claim.start is not None
         first, after = bounds(claim.start, claim.start_precision)
-        if self.first is None or claim.start_precision is Precision.INSTANT or claim not in self.first.claims:
+        if self.first is None or claim.start_precision is Precision.INSTANT:
             return first
         together = [
             c
@@ -115,7 +115,7 @@ class Oracle:
             and bounds(c.start, c.start_precision)[0] == first
         ]
         own = [said for said in self.first.known if said.record in {c.id for c in together}]
-        if any(said.end <= after for said in own):
+        if not own or any(said.end <= after for said in own):
             return first
         mentions = [
             c.attested_at

@@ -102,7 +102,7 @@ def replayed(commits: list[Commit]) -> History:
 
 
 @given(commits())
-def test_stored_spans_are_what_the_whole_graph_derives(commits: list[Commit]) -> None:
+def test_stored_spans_are_the_derived_spans(commits: list[Commit]) -> None:
     history = History(new_ledger())
     for commit in commits:
         history.commit(commit)
@@ -110,7 +110,7 @@ def test_stored_spans_are_what_the_whole_graph_derives(commits: list[Commit]) ->
 
 
 @given(commits())
-def test_past_beliefs_never_change(commits: list[Commit]) -> None:
+def test_past_beliefs_never_change_as_more_arrives(commits: list[Commit]) -> None:
     history = replayed(commits)
     for revision, then in history.seen.items():
         now = history.ledger.believed(revision)
@@ -158,7 +158,7 @@ def test_any_order_of_commits_ends_with_the_same_beliefs(commits: list[Commit]) 
 
 
 @given(commits(), st.data())
-def test_added_then_revoked_is_never_added(commits: list[Commit], data: st.DataObject) -> None:
+def test_ingested_then_deleted_is_never_ingested(commits: list[Commit], data: st.DataObject) -> None:
     kept = [commit for commit in commits if commit.added]
     gone = data.draw(st.sampled_from(kept)) if kept else Commit()
     with_it = replayed([*kept, Commit(revoked=tuple(record.id for record in gone.added))])
@@ -193,7 +193,7 @@ def test_every_believed_span_has_a_cause_that_counts(commits: list[Commit]) -> N
 
 
 @given(commits(), st.sampled_from(["Paris", "Rome"]))
-def test_merged_then_split_is_as_before(commits: list[Commit], other: str) -> None:
+def test_merge_then_split_restores(commits: list[Commit], other: str) -> None:
     ledger = replayed(commits).ledger
     before = said(ledger.believed())
     ledger.merged = {EntityId(other): EntityId("Oslo")}

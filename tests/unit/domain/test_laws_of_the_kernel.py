@@ -1,13 +1,16 @@
 """The kernel's short ways answer as the long one: turns and lone objects as the sweep over any relation."""
 
+from dataclasses import replace
+
 from hypothesis import given
 
 from services.domain.kernel.alone import alone
 from services.domain.kernel.held import Held
-from services.domain.kernel.lives import Life, without_ends
+from services.domain.kernel.lives import Life
 from services.domain.kernel.rivals import Rivals, both_ways
 from services.domain.kernel.stays import Denied, Stay
 from services.domain.kernel.sweep import Sweep
+from services.domain.kernel.unended import Unended
 from services.domain.timeline import timeline
 from tests.unit.domain.worlds import PAIRS, World, worlds
 
@@ -51,7 +54,7 @@ def test_an_object_alone_is_the_sweep_over_it(world: World) -> None:
 @given(worlds(most=20))
 def test_claims_without_ends_speak_as_their_life_does(world: World) -> None:
     for object in {claim.statement for claim in world.claims()}:
-        claims = [claim for claim in world.claims() if claim.statement == object]
-        simple = without_ends(claims)
-        if simple is not None:
-            assert sorted(simple) == sorted(Life(object, claims, ()).settled())
+        claims = [replace(claim, end=None) for claim in world.claims() if claim.statement == object]
+        life, unended = Life(object, claims, ()), Unended(claims)
+        assert unended.settled() == life.settled()
+        assert (unended.coarse, sorted(set(unended.said_at))) == (life.coarse, life.said_at)
