@@ -18,12 +18,13 @@ from gateway.admin_commands.installation import (
     run,
 )
 from gateway.credits.audit import audit
+from gateway.errors import GraphNotFound
 from gateway.store.graphs import GraphRow
 from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.ids import Revision
 from services.domain.instants import Instant, moment
-from services.upkeep.archive import ArchiveIn, ArchiveOut, Manifest
-from services.upkeep.backup import back_up_graph, check_empty, restore_graph, scope_of
+from services.upkeep.archive import ArchiveIn, ArchiveOut, GraphEntry, Manifest
+from services.upkeep.backup import StoresNotEmpty, back_up_graph, check_empty, restore_graph, scope_of
 from services.upkeep.verify import Verifier
 
 
@@ -113,8 +114,7 @@ def restore_command(
             left += len(findings)
         else:
             for entry in archive.manifest.graphs:
-                settings = GraphSettings.FromString(base64.b64decode(entry.settings))
-                await installation.gateway.graphs.create(scope_of(entry), settings)
+                await installation.gateway.graphs.create(scope_of(entry), _settings_in(entry))
         return left
 
     if left := run(data_dir, write):
@@ -126,8 +126,25 @@ async def _check(installation: Installation, archive: ArchiveIn) -> None:
     if archive.manifest.revisions:
         tables.check_revisions(archive)
         await tables.check_empty(installation.gateway)
+    else:
+        for entry in archive.manifest.graphs:
+            await _check_settings(installation, entry)
     for entry in archive.manifest.graphs:
         await check_empty(installation.stores, scope_of(entry))
+
+
+async def _check_settings(installation: Installation, entry: GraphEntry) -> None:
+    """Raises StoresNotEmpty for a graph that is known, empty perhaps, with other settings."""
+    try:
+        known = await installation.gateway.graphs.get(scope_of(entry))
+    except GraphNotFound:
+        return
+    if known.settings != _settings_in(entry):
+        raise StoresNotEmpty(f"{entry.tenant}/{entry.graph} is there already, with other settings")
+
+
+def _settings_in(entry: GraphEntry) -> GraphSettings:
+    return GraphSettings.FromString(base64.b64decode(entry.settings))
 
 
 def _settings_out(row: GraphRow) -> str:

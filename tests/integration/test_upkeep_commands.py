@@ -1,6 +1,7 @@
 """The commands over a whole embedded installation: what is restored or moved answers as before."""
 
 import asyncio
+import base64
 import json
 import sqlite3
 from collections.abc import Awaitable, Callable
@@ -15,12 +16,15 @@ from typer.testing import CliRunner, Result
 from gateway.admin import app
 from gateway.credits.money import MicroCredits
 from gateway.keys import KeyScope
+from gateway.main import open_gateway_stores
 from gateway.settings import GatewaySettings
 from gateway.up import Running, bring_up
 from palimpsest.v1 import credits_pb2, episode_pb2
-from services.domain.scope import TenantId
+from palimpsest.v1.graph_pb2 import GraphSettings
+from services.domain.scope import GraphId, Scope, TenantId
 from services.runtime.settings import ServiceSettings
 from services.stores.vectors.lite import LiteServer
+from services.upkeep.archive import ArchiveOut, GraphEntry, Manifest
 from tests.doubles.product import IMPATIENT, Tenant
 from tests.e2e.talking import Memory
 
@@ -178,6 +182,25 @@ def test_one_graph_can_be_restored_beside_others(story: Story, tmp_path: Path) -
     mended = run("verify", *one, "--repair", "--data-dir", str(target))
     assert (mended.exit_code, mended.stdout.endswith("  repaired\n")) == (0, True)
     assert run("verify", *one, "--data-dir", str(target)).exit_code == 0
+
+
+@pytest.mark.parametrize(("user", "code", "said"), [("Ivo", 1, "with other settings"), ("Mara", 0, "")])
+def test_a_graph_that_is_known_is_restored_with_the_same_settings_alone(
+    tmp_path: Path, user: str, code: int, said: str
+) -> None:
+    kept = base64.b64encode(GraphSettings(user_name="Mara").SerializeToString()).decode()
+    with ArchiveOut(tmp_path / "backup") as archive:
+        entry = GraphEntry(ACME, "notes", "graphs/notes", 0, 0, kept)
+        archive.finish(Manifest(0, "test", "none", 1, False, (entry,), archive.files))
+
+    async def make_known() -> None:
+        stores = await open_gateway_stores(GatewaySettings(data_dir=tmp_path))
+        await stores.graphs.create(Scope(ACME, GraphId("notes")), GraphSettings(user_name=user))
+        await stores.close()
+
+    asyncio.run(make_known())
+    done = run("restore", str(tmp_path / "backup"), "--data-dir", str(tmp_path))
+    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
 
 
 def test_what_is_moved_answers_alike_in_the_other_stores(story: Story, tmp_path: Path) -> None:
