@@ -1,6 +1,7 @@
 """OfflineEngine: the Engine port by rules. No model is called, no key is needed, nothing leaves the process.
 
-It understands English. It would rather find little than something wrong, and its receipts say what it is.
+It understands English and Chinese. It would rather find little than something wrong, and its receipts say
+what it is.
 """
 
 import time
@@ -13,6 +14,7 @@ from services.domain.scope import Scope
 from services.llm import tasks
 from services.llm.offline.aspects import classify_voice, classify_world
 from services.llm.offline.parser import Parser, shared
+from services.llm.offline.script import is_chinese
 from services.llm.offline.sentences import Sentence, Talk, split
 from services.llm.offline.speaking import speaker_of
 from services.llm.offline.verdicts import judge_statements, judge_voice
@@ -20,14 +22,14 @@ from services.llm.offline.voice import voice_facts
 from services.llm.offline.world import Parsed, confirmations, prepared, world_facts
 from services.llm.port import Answer, Receipt
 
-RULES_VERSION = "offline-en-1"
+RULES_VERSION = "offline-en-zh-1"
 """Changes whenever a rule changes what is found; stands where models have a prompt version."""
 
 T = TypeVar("T")
 
 
 class OfflineEngine:
-    """Understands English text by rules. Its only state is the parser's cache, which holds no scope."""
+    """Understands English and Chinese by rules. Its only state is the parsers' caches; they hold no scope."""
 
     def __init__(self, parser: Parser = shared) -> None:
         self._parser = parser
@@ -53,8 +55,12 @@ class OfflineEngine:
 
     def _world(self, task: tasks.Extract) -> Sequence[WorldFact]:
         chunk = [(turn, split(turn.text)) for turn in task.turns]
-        docs = iter(self._parser.parse_now([prepared(item.text) for _, items in chunk for item in items]))
-        parsed = [Parsed(turn, [(item, next(docs)) for item in items]) for turn, items in chunk]
+        english = [prepared(item.text) for _, items in chunk for item in items if not is_chinese(item.text)]
+        docs = iter(self._parser.parse_now(english))
+        parsed = [
+            Parsed(turn, [(item, None if is_chinese(item.text) else next(docs)) for item in items])
+            for turn, items in chunk
+        ]
         return world_facts(parsed, task.setting)
 
     async def extract_voice(self, scope: Scope, task: tasks.Extract) -> Answer[tasks.VoiceFacts]:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from services.domain.recalled import recalled_spans
+from services.llm.offline.script import is_chinese
 
 
 class Talk(Enum):
@@ -31,7 +33,9 @@ class Sentence:
     talk: Talk
 
 
-_BREAK = re.compile(r";(?=\s)|[.!?…]+[\"')\]]*(?=\s|$)|\n+|(?<=[\w)])\s+[-–—]+\s+(?=\w)")
+_BREAK = re.compile(
+    r";(?=\s)|[.!?…]+[\"')\]]*(?=\s|$)|[。！？；]+[\"'”’」』)）】]*|\n+|(?<=[\w)])\s+[-–—]+\s+(?=\w)"
+)
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|approx|No|Inc|Ltd|Co|Corp|Jan|Feb|Mar|Apr|Jun|Jul|Aug|"
     r"Sept?|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K)|\b[A-Z]|^\s*\d{1,2})\.$"
@@ -55,6 +59,17 @@ class _Patterns:
     openings: re.Pattern[str]
     injections: re.Pattern[str]
     affirmations: re.Pattern[str]
+    chinese: "_Chinese"
+
+
+@dataclass(frozen=True, slots=True)
+class _Chinese:
+    small: re.Pattern[str]
+    questions: re.Pattern[str]
+    injections: re.Pattern[str]
+    affirmations: re.Pattern[str]
+    tags: re.Pattern[str]
+    inverted: re.Pattern[str]
 
 
 @cache
@@ -63,7 +78,23 @@ def _patterns() -> _Patterns:
     joined = {name: re.compile("|".join(table[name]), re.IGNORECASE) for name in ("openings", "injections")}
     affirmations = re.compile(rf"(?:{'|'.join(table['affirmations'])})", re.IGNORECASE)
     return _Patterns(
-        frozenset(table["words"].split()), joined["openings"], joined["injections"], affirmations
+        frozenset(table["words"].split()),
+        joined["openings"],
+        joined["injections"],
+        affirmations,
+        _chinese(table["chinese"]),
+    )
+
+
+def _chinese(table: dict[str, Any]) -> _Chinese:
+    words = "|".join(sorted(table["small"].split(), key=len, reverse=True))
+    return _Chinese(
+        re.compile(rf"(?:(?:{words}|ok|okay)?[\W_]*)+", re.IGNORECASE),
+        re.compile("|".join(table["questions"])),
+        re.compile("|".join(table["injections"])),
+        re.compile("|".join(table["affirmations"])),
+        re.compile(table["tags"]),
+        re.compile(table["inverted"]),
     )
 
 
@@ -100,8 +131,9 @@ def _bounds(text: str) -> Iterator[tuple[int, int]]:
 def _sentence(text: str, begin: int, end: int) -> Sentence:
     words = text[begin:end]
     talk = _talk(words)
+    tags = _patterns().chinese.tags if is_chinese(words) else _TAG
     if talk is Talk.QUESTION and (
-        tag := _TAG.search(words)
+        tag := tags.search(words)
     ):  # "You live in Graz, right?" asks "You live in Graz"
         return Sentence(words[: tag.start()], begin, begin + tag.start(), talk)
     return Sentence(words, begin, end, talk)
@@ -111,6 +143,8 @@ def _talk(text: str) -> Talk:
     known = _patterns()
     if known.injections.search(text):
         return Talk.INJECTION
+    if is_chinese(text):
+        return _chinese_talk(text.strip(), known.chinese)
     words = re.findall(r"[\w'’-]+", text.lower().replace("’", "'"))
     if not words or all(word in known.words for word in words) or known.openings.match(text.lstrip("\"'( ")):
         return Talk.SMALL
@@ -119,14 +153,25 @@ def _talk(text: str) -> Talk:
     return Talk.STATEMENT
 
 
+def _chinese_talk(text: str, known: _Chinese) -> Talk:
+    if known.injections.search(text):
+        return Talk.INJECTION
+    if known.small.fullmatch(text):
+        return Talk.SMALL
+    return Talk.QUESTION if known.questions.search(text) else Talk.STATEMENT
+
+
 def is_inverted(text: str) -> bool:
     """True for a question in a question's word order; "So you live in Graz?" is none."""
+    if is_chinese(text):
+        return _patterns().chinese.inverted.search(text) is not None
     return _INVERTED.match(text.strip()) is not None
 
 
 def affirms(text: str) -> bool:
     """True when a turn begins by confirming what was said before it."""
-    return _patterns().affirmations.match(text.strip().lstrip("\"'")) is not None
+    known, begins = _patterns(), text.strip().lstrip("\"'“")
+    return (known.affirmations.match(begins) or known.chinese.affirmations.match(begins)) is not None
 
 
 def is_small_word(word: str) -> bool:

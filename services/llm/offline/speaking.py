@@ -61,13 +61,14 @@ class Speaking:
             case Reference.YOU:
                 return Mention(self.speaker, EntityType.PERSON) if self.assistant else None
             case Reference.PERSON | Reference.THING:
-                return self._antecedent(person=phrase.reference is Reference.PERSON)
+                return self.antecedent(person=phrase.reference is Reference.PERSON)
             case Reference.NOTHING:
                 return None
             case _:
                 return self._named(phrase)
 
-    def _antecedent(self, *, person: bool) -> Mention | None:
+    def antecedent(self, *, person: bool) -> Mention | None:
+        """The one person, or the one thing, that was lately spoken of."""
         for mentions in self.recent:
             fitting = [mention for mention in mentions if _fits(mention, person=person)]
             if fitting:

@@ -101,14 +101,31 @@ def _share(of_verb: dict[int, list[TimeExpression]], verbs: dict[int, Clause]) -
 def when(draft: Draft, times: Times) -> When:
     """The times of a draft, read from those of its clause."""
     own = [] if draft.timeless else times.of_verb.get(draft.clause.verb.i, [])
-    time = own[0] if own else None
-    match draft.kind:
+    clause = draft.clause
+    manner = Manner(draft.kind, draft.nature, clause.tense, clause.turn is Turn.BEGAN, clause.never)
+    return told(manner, own[0] if own else None, times.said_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a clause tells its fact, in whatever language."""
+
+    kind: FactKind
+    nature: Nature
+    tense: Tense
+    began: bool = False
+    never: bool = False
+
+
+def told(manner: Manner, time: TimeExpression | None, said_at: Instant) -> When:
+    """The times of a fact that is told in this manner, with the time that belongs to it."""
+    match manner.kind:
         case FactKind.END:
             return _of_end(time)
         case FactKind.DENIAL:
-            return _of_denial(draft.clause, time, times.said_at)
+            return _of_denial(manner, time, said_at)
         case FactKind.CLAIM:
-            return _of_claim(draft, time, times.said_at)
+            return _of_claim(manner, time, said_at)
 
 
 def _start(time: TimeExpression) -> StatedTime:
@@ -127,26 +144,25 @@ def _of_end(time: TimeExpression | None) -> When:
     return When(end=_start(time))
 
 
-def _of_denial(clause: Clause, time: TimeExpression | None, said_at: Instant) -> When:
+def _of_denial(manner: Manner, time: TimeExpression | None, said_at: Instant) -> When:
     if time is not None and time.relation in {Relation.AT, Relation.RANGE}:
         return When(_start(time), _end(time))
-    if clause.never or clause.tense not in {Tense.PRESENT, Tense.PROGRESSIVE}:
+    if manner.never or manner.tense not in {Tense.PRESENT, Tense.PROGRESSIVE}:
         return When()
     return When(StatedTime("", said_at, Precision.INSTANT))
 
 
-def _of_claim(draft: Draft, time: TimeExpression | None, said_at: Instant) -> When:
+def _of_claim(manner: Manner, time: TimeExpression | None, said_at: Instant) -> When:
     if time is None:
         return When()
-    clause = draft.clause
     if time.relation is Relation.FOR:
-        lasting = clause.tense is not Tense.PAST and draft.nature is Nature.STATE
-        return When(_start(time)) if lasting and clause.turn is not Turn.BEGAN else When()
+        lasting = manner.tense is not Tense.PAST and manner.nature is Nature.STATE
+        return When(_start(time)) if lasting and not manner.began else When()
     if time.relation in {Relation.UNTIL, Relation.BEFORE}:
-        return When() if draft.nature is Nature.EVENT else When(end=_end(time))
+        return When() if manner.nature is Nature.EVENT else When(end=_end(time))
     start = _start(time)
     end = _end(time) if time.relation is Relation.RANGE else None
-    if draft.nature is Nature.STATE and clause.tense not in {Tense.PAST, Tense.FUTURE}:
+    if manner.nature is Nature.STATE and manner.tense not in {Tense.PAST, Tense.FUTURE}:
         if (
             time.relation is Relation.AT
             and time.start is not None
@@ -155,9 +171,9 @@ def _of_claim(draft: Draft, time: TimeExpression | None, said_at: Instant) -> Wh
         ):
             return When()  # "this year I work on Beta": true now, begun who knows when
         return When(start, end, start if _before(start, said_at) and time.relation is Relation.AT else None)
-    if draft.nature is Nature.BEGINNING:
+    if manner.nature is Nature.BEGINNING:
         recent = start.at is not None and said_at - start.at <= _YEAR
-        return When(start, end, None if recent or clause.tense is not Tense.PAST else start)
+        return When(start, end, None if recent or manner.tense is not Tense.PAST else start)
     return When(start, end, start if _before(start, said_at) else None)
 
 

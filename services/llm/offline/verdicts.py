@@ -29,6 +29,8 @@ _WORD = re.compile(r"[^\W_]+(?:[.'’+#/-][^\W_]+)*[+#]*")
 class _Tables:
     side: dict[str, tuple[int, int]]
     group: dict[str, int]
+    chinese: re.Pattern[str]
+    chinese_side: dict[str, tuple[int, int]]
 
 
 @cache
@@ -42,15 +44,23 @@ def _tables() -> _Tables:
         if verb != "with"
     }
     group = {word: line for line, words in enumerate(table["exclusive"]) for word in words.split()}
-    return _Tables(side, group)
+    chinese = {
+        verb: (line, position)
+        for line, sides in enumerate(table["chinese_antonyms"])
+        for position, verbs in enumerate(sides)
+        for verb in verbs.split()
+    }
+    longest = re.compile("|".join(sorted(chinese, key=len, reverse=True)))
+    return _Tables(side, group, longest, chinese)
 
 
 def judge_statements(task: JudgeStatements) -> list[PairVerdict]:
     """CONTRADICTS for opposites of one pair of things, DUPLICATE for one fact in two spellings."""
     found: list[PairVerdict] = []
     for pair in _sound(task.pairs, len(task.new), len(task.candidates)):
-        new, old = _words(task.new[pair.new].fact), _words(task.candidates[pair.candidate].fact)
-        if why := _opposed(new, old):
+        said, known = task.new[pair.new].fact, task.candidates[pair.candidate].fact
+        new, old = _words(said), _words(known)
+        if why := _opposed(new, old) or _opposed_in_chinese(said, known):
             found.append(PairVerdict(pair.new, pair.candidate, VerdictKind.CONTRADICTS, why))
         elif _same(new, old):
             found.append(
@@ -92,6 +102,19 @@ def _opposed(new: Sequence[str], old: Sequence[str]) -> str:
     if left is None or right is None or left[0] != right[0] or left[1] == right[1]:
         return ""
     return f"{new[different[0]]} is the opposite of {old[different[0]]}"
+
+
+def _opposed_in_chinese(new: str, old: str) -> str:
+    """The same for sentences like "Ana喜欢茶。", whose words don't stand apart."""
+    tables = _tables()
+    ours, theirs = tables.chinese.search(new), tables.chinese.search(old)
+    if ours is None or theirs is None:
+        return ""
+    left, right = tables.chinese_side[ours.group()], tables.chinese_side[theirs.group()]
+    around = [text[: at.start()] + "|" + text[at.end() :] for text, at in ((new, ours), (old, theirs))]
+    if left[0] != right[0] or left[1] == right[1] or around[0] != around[1]:
+        return ""
+    return f"{ours.group()} is the opposite of {theirs.group()}"
 
 
 def _same(new: Sequence[str], old: Sequence[str]) -> bool:

@@ -9,20 +9,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from services.domain.facts import Turn, VoiceFact
 from services.domain.memory import EpisodeKind, Role, VoiceKind
+from services.llm.offline.script import is_chinese
 from services.llm.offline.sentences import Sentence, Talk
 from services.llm.offline.speaking import speaker_of
 from services.llm.tasks import Setting
 
 _MIN_WORDS, _MAX_WORDS = 3, 60
+_MIN_CHARACTERS, _MAX_CHARACTERS = 4, 120
+"""Of a Chinese sentence, whose words don't stand apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Cues:
     encouraging: re.Pattern[str]
     kinds: tuple[tuple[VoiceKind, re.Pattern[str]], ...]
+    chinese: "_Cues | None" = None
 
 
 @cache
@@ -38,15 +43,28 @@ def _cues() -> _Cues:
         return re.compile(rf"{lead}(?:{joined})", re.IGNORECASE)
 
     kinds = tuple((VoiceKind(name), pattern(found)) for name, found in table["kinds"].items())
-    return _Cues(pattern(table["openings"]["encouraging"]), kinds)
+    return _Cues(pattern(table["openings"]["encouraging"]), kinds, _chinese(table["chinese"]))
+
+
+def _chinese(table: dict[str, Any]) -> _Cues:
+    lead = table["lead"]
+    kinds = tuple(
+        (VoiceKind(name), re.compile(f"{lead}(?:{'|'.join(found)})"))
+        for name, found in table["kinds"].items()
+    )
+    return _Cues(re.compile(lead + table["never"]), kinds)
 
 
 def voice_kind(text: str) -> VoiceKind | None:
     """What a sentence of the user's voice is, or None if it is none."""
-    plain = text.strip().replace("’", "'")
-    if not _MIN_WORDS <= len(plain.split()) <= _MAX_WORDS or plain.rstrip("\"') ").endswith("?"):
+    plain, cues = text.strip().replace("’", "'"), _cues()
+    if is_chinese(plain):
+        assert cues.chinese is not None, "read from the same file"
+        cues, fits = cues.chinese, _MIN_CHARACTERS <= len(plain) <= _MAX_CHARACTERS
+    else:
+        fits = _MIN_WORDS <= len(plain.split()) <= _MAX_WORDS
+    if not fits or plain.rstrip("\"'”) ").endswith(("?", "？")):
         return None
-    cues = _cues()
     if cues.encouraging.match(plain):
         return None
     return next((kind for kind, pattern in cues.kinds if pattern.match(plain)), None)
@@ -67,7 +85,7 @@ def voice_facts(turns: Sequence[tuple[Turn, Sequence[Sentence]]], setting: Setti
     return found
 
 
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'd|i've|my)\b", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'd|i've|my)\b|我", re.IGNORECASE)
 
 
 def _in_document(kind: VoiceKind, text: str) -> bool:

@@ -10,12 +10,14 @@ from services.domain.facts import FactKind, Mention, Turn, WorldFact
 from services.domain.graph import EntityType
 from services.domain.memory import Role
 from services.llm.offline.changes import draft_change, draft_ending
+from services.llm.offline.chinese import facts_of_sentence
 from services.llm.offline.clauses import Clause, clauses
 from services.llm.offline.copula import draft_copula, draft_role
 from services.llm.offline.drafts import TOLD, Context, Draft, sentence
 from services.llm.offline.events import draft_dated, draft_event, draft_having, draft_occasion
 from services.llm.offline.lexicon import lexicon
 from services.llm.offline.phrases import Marks, Phrase, Reference, phrase
+from services.llm.offline.script import is_chinese
 from services.llm.offline.sentences import Sentence, Talk, affirms, is_inverted, is_small_word
 from services.llm.offline.speaking import Speaking, topics
 from services.llm.offline.states import draft_general, draft_state
@@ -28,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A turn with its sentences and their parses."""
+    """A turn with its sentences and their parses; what is not English has none."""
 
     turn: Turn
-    sentences: Sequence[tuple[Sentence, "Doc"]]
+    sentences: Sequence[tuple[Sentence, "Doc | None"]]
 
 
 def confirmations(turns: Sequence[Turn]) -> dict[int, int]:
@@ -57,9 +59,13 @@ def world_facts(chunk: Sequence[Parsed], setting: Setting) -> list[WorldFact]:
         counts = turn.role is not Role.ASSISTANT or turn.position in confirmed
         for text, doc in parsed.sentences:
             if text.talk is Talk.QUESTION and not (turn.position in confirmed and not is_inverted(text.text)):
-                speaking.topic = topics(_names(doc, speaking)) or speaking.topic
+                speaking.topic = (topics(_names(doc, speaking)) if doc else None) or speaking.topic
             elif counts and text.talk in {Talk.STATEMENT, Talk.QUESTION}:
-                facts += _of_sentence(turn, text, doc, speaking, setting, confirmed.get(turn.position))
+                confirmed_by = confirmed.get(turn.position)
+                if is_chinese(text.text):
+                    facts += facts_of_sentence(turn, text, speaking, setting, confirmed_by)
+                elif doc:
+                    facts += _of_sentence(turn, text, doc, speaking, setting, confirmed_by)
     return facts
 
 
@@ -69,7 +75,7 @@ def _capitals(chunk: Sequence[Parsed], setting: Setting) -> frozenset[str]:
         token.lower_
         for parsed in chunk
         for _, doc in parsed.sentences
-        for token in doc
+        for token in doc or ()
         if token.i > 0
         and token.text[:1].isupper()
         and token.text != "I"
