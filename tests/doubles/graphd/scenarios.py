@@ -202,7 +202,7 @@ def _mistakes() -> Iterator[Step]:
         f'{insert} "a":("x", $null)',
         f'{insert} "a":(1, 1)',
         f'{insert} "a":("x", $yes)',
-        f'{insert} "a":("x", $half)',
+        f'{insert} "a":("x", $huge)',
         f'{insert} "a":("x", "1")',
         f'{insert} $vid:("x", 1)',
         f'{insert} "{_LONGEST}":("x", 1)',

@@ -201,12 +201,16 @@ def _joined(scope: Scope, facts: Iterable[Statement]) -> Iterable[Sentence]:
 async def _new_spans(
     sessions: Sessions, rows: Batch, facts: Mapping[StatementId, StoredStatement]
 ) -> list[Span]:
-    """Those that no statement has yet under the same id, whatever ended them."""
+    """Those that no statement has yet under the same id, whatever ended them.
+
+    One that is there by the same edge goes along: its other end may be missing.
+    """
     asked = vids(rows.scope, Kind.STATEMENT, [id for id in rows.hulls if id in facts])
-    there = {one.id for one in await edges(sessions, asked, [layout.SPAN]) if isinstance(one, Span)}
+    there = {one.id: one for one in await edges(sessions, asked, [layout.SPAN]) if isinstance(one, Span)}
     new: dict[SpanId, Span] = {}
     for span in rows.spans:
-        if span.id not in there:
+        old = there.get(span.id, span)
+        if bodies.key_of(rows.scope, old) == bodies.key_of(rows.scope, span):
             new.setdefault(span.id, span)
     return list(new.values())
 
@@ -260,7 +264,8 @@ async def silence(sessions: Sessions, scope: Scope, found: Iterable[Told]) -> No
     for one in found:
         if isinstance(one, Sayable):
             silent = bodies.silent(one)
-            if silent != one:
+            # Silent at this end need not be so at the other; an alias that is silent has lost its key.
+            if silent != one or not isinstance(one, Alias):
                 rows[bodies.edge_of(one)].append(
                     (bodies.key_of(scope, one), {"body": bodies.body_of(silent)})
                 )
