@@ -1,6 +1,6 @@
 """Values as nGQL knows them, and as Thrift carries them. Strings are bytes, as on the server."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -13,13 +13,8 @@ class Bad(Enum):
     """Values that stand for a failure: nulls of a kind, and the empty value."""
 
     EMPTY = -1
-    NAN = ttypes.NullType.NaN
-    BAD_DATA = ttypes.NullType.BAD_DATA
     BAD_TYPE = ttypes.NullType.BAD_TYPE
-    OVERFLOW = ttypes.NullType.ERR_OVERFLOW
     UNKNOWN_PROP = ttypes.NullType.UNKNOWN_PROP
-    DIV_BY_ZERO = ttypes.NullType.DIV_BY_ZERO
-    OUT_OF_RANGE = ttypes.NullType.OUT_OF_RANGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +115,3 @@ def data_set(table: Table) -> ttypes.DataSet:
         column_names=[name.encode() for name in table.columns],
         rows=[ttypes.Row(values=[to_thrift(value) for value in row]) for row in table.rows],
     )
-
-
-def rows_of(columns: Sequence[str], *rows: Sequence[Value]) -> Table:
-    return Table(list(columns), [list(row) for row in rows])
