@@ -38,6 +38,10 @@ class RayNotStarted(OSError):
     """Ray or one of the services did not come up."""
 
 
+class RayGaveUp(RayNotStarted):
+    """Ray waited in vain for a process of its own; on a busy machine that says little about the next try."""
+
+
 class RayServices:
     """The five services on Ray, behind one port. Started anew, on the same port, when Ray dies."""
 
@@ -52,7 +56,12 @@ class RayServices:
     async def start(cls, services: ServiceSettings, settings: RaySettings, say: Say = lambda _: None) -> Self:
         """Starts and waits until all five can be called; `say` is told each stage. Raises RayNotStarted."""
         started = cls(services, settings)
-        started._host = await started._start(say)
+        try:
+            started._host = await started._start(say)
+        except RayGaveUp as error:
+            log.warning("Ray gave up; starting it once more", error=str(error))
+            say("starting Ray once more")
+            started._host = await started._start(say)
         started._watch = asyncio.get_running_loop().create_task(started._keep_up())
         return started
 
@@ -147,6 +156,8 @@ class _Host:
                     say(str(told["text"]))
                 case "failed":
                     raise RayNotStarted(f"{told['text']} ({self._logs})")
+                case "gave up":
+                    raise RayGaveUp(f"{told['text']} ({self._logs})")
                 case "ready":
                     return
         raise RayNotStarted(f"Ray did not start; {self._logs / 'ray.log'} says why")

@@ -6,6 +6,7 @@ codes: 0 stopped, 1 could not start, 2 Ray has died.
 """
 
 import json
+import logging
 import os
 import select
 import signal
@@ -58,6 +59,10 @@ def main(file: str) -> NoReturn:
         code = STOPPED if stop.wait(core) else RAY_DIED
     except NotStarted as error:
         _tell("failed", text=str(error))
+    except Exception as error:
+        # Ray gave up waiting for one of its own processes: a busy machine. Another try may do.
+        logging.exception("Ray did not start")
+        _tell("gave up", text=f"Ray did not start: {error}".splitlines()[0])
     if code == RAY_DIED:
         # Nothing of Ray answers any more; what is left of it is ended by whoever started us.
         os._exit(RAY_DIED)

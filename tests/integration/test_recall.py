@@ -14,6 +14,7 @@ from services.domain.memory import VoiceKind
 from services.domain.recalled import is_recalled
 from services.llm import tokens
 from services.llm.tasks import VoiceVerdict
+from services.recall.parts import Options
 from tests.builders import on
 from tests.integration.recalling import Memory, a_memory, triple, triples, twin
 
@@ -216,11 +217,12 @@ class TestTime:
 
 
 class TestRevisions:
-    async def test_a_revision_to_come_is_waited_for(self, memory: Memory) -> None:
-        async with asyncio.TaskGroup() as group:
-            asking = group.create_task(memory.ask("Wen", min_revision=1))
-            group.create_task(memory.tell("wen", "2025-01-01", ("Wen", "maintains", "Study")))
-        assert triples(asking.result()) == [("Wen", "maintains", "Study")]
+    async def test_a_revision_to_come_is_waited_for(self, tmp_path: Path) -> None:
+        async with a_memory(tmp_path, options=Options(wait_seconds=60)) as memory:
+            async with asyncio.TaskGroup() as group:
+                asking = group.create_task(memory.ask("Wen", min_revision=1))
+                group.create_task(memory.tell("wen", "2025-01-01", ("Wen", "maintains", "Study")))
+            assert triples(asking.result()) == [("Wen", "maintains", "Study")]
 
     async def test_one_that_does_not_come_is_refused(self, memory: Memory) -> None:
         with pytest.raises(RevisionNotReady):

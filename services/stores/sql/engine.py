@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import aiosqlite
-from sqlalchemy import URL, Connection, event, make_url
+from sqlalchemy import URL, Connection, ExceptionContext, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from services.stores.sql.settings import PostgresSettings
@@ -86,7 +86,7 @@ def postgres_engine(
     settings = settings or PostgresSettings()
     statement_timeout_ms = max(1, round(settings.statement_timeout_seconds * 1000))
     session = {"timezone": "UTC", "statement_timeout": str(statement_timeout_ms), **(options or {})}
-    return create_async_engine(
+    engine = create_async_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         connect_args={
             "connect_timeout": settings.connect_timeout_seconds,
@@ -100,6 +100,14 @@ def postgres_engine(
         pool_recycle=settings.pool_recycle_seconds,
         pool_pre_ping=settings.pool_pre_ping,
     )
+    event.listen(engine.sync_engine, "handle_error", _unusable)
+    return engine
+
+
+def _unusable(error: ExceptionContext) -> None:
+    """A connection that fails its ping, in whatever way, is replaced: a call cut off may leave it busy."""
+    if error.is_pre_ping:
+        error.is_disconnect = True
 
 
 async def _prepare(driver: aiosqlite.Connection, synchronous: Synchronous) -> None:

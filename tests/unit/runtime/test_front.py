@@ -11,10 +11,10 @@ from services.domain.scope import GraphId, Scope, TenantId
 from services.runtime.assertion import METADATA_KEY, Signer
 from services.runtime.front import Front, method_name
 from services.runtime.names import APPLICATION
-from services.runtime.resources import clock
 from services.runtime.status import Rendered
+from tests.builders import SAID
 
-SIGNER = Signer(b"a secret of these tests", clock)
+SIGNER = Signer(b"a secret of these tests", lambda: SAID)
 SCOPE = Scope(TenantId("acme"), GraphId("mara"))
 OTHER = Scope(TenantId("evil"), GraphId("mara"))
 

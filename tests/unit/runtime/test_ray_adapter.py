@@ -19,10 +19,10 @@ from services.runtime.assertion import METADATA_KEY, Signer
 from services.runtime.front import Front
 from services.runtime.names import APPLICATION
 from services.runtime.ray_adapter import replica_class
-from services.runtime.resources import clock
 from services.runtime.status import TRAILER
+from tests.builders import SAID
 
-SIGNER = Signer(b"a secret of these tests", clock)
+SIGNER = Signer(b"a secret of these tests", lambda: SAID)
 METADATA = [(APPLICATION, "export"), (METADATA_KEY, SIGNER.sign(Scope(TenantId("acme"), GraphId("mara"))))]
 
 
