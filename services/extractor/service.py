@@ -1,4 +1,4 @@
-"""The extractor's call: normalise, draw facts, refuse what can't be believed, drop noise. Owns no rows."""
+"""The extractor's call: normalise, draw facts, refuse what can't be believed, check dates. Owns no rows."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from services.domain.errors import ValidationFailed, Violation
 from services.domain.facts import DropReason, NothingReason, Turn, VoiceFact, WorldFact
 from services.domain.recalled import is_recalled
 from services.domain.scope import Scope
+from services.extractor.dating import Dating
 from services.extractor.guards import Guards, Refused
 from services.llm import tasks
 from services.llm.port import Answer, Engine, EngineError, ModelOutputInvalid, Receipt
@@ -87,9 +88,11 @@ class Extractor:
         log.answered(spoken)
         guards = Guards(task.turns)
         world, voice = guards.world(said.value.facts), guards.voice(spoken.value.facts)
+        dated = Dating(task.turns, task.setting).check(world.facts)
+        log.warnings += dated.warnings
         log.refused("extract_world", world.refused)
         log.refused("extract_voice", voice.refused)
-        return world.facts, voice.facts
+        return dated.facts, voice.facts
 
     async def _reflect(
         self, scope: Scope, task: tasks.Reflect, log: _Log

@@ -131,7 +131,7 @@ def _period(times: Sequence[TimeExpression]) -> Interval | None:
 
 
 def _is_as_of(time: TimeExpression) -> bool:
-    return time.text.casefold().startswith("as of")
+    return time.text.casefold().startswith(("as of", "截至", "截止"))
 
 
 def _end_of(at: Instant, precision: Precision) -> Instant:
