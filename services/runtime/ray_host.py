@@ -56,6 +56,7 @@ def main(file: str) -> NoReturn:
         served_before = _start_serve(run)
         _deploy(run, stop)
         _tell("ready", pid=os.getpid())
+        os.dup2(2, 1)  # nobody reads on: what libraries print goes to the log
         code = STOPPED if stop.wait(core) else RAY_DIED
     except NotStarted as error:
         _tell("failed", text=str(error))

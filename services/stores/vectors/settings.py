@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.stores.vectors.layout import Index
-from services.stores.vectors.milvus.connection import MilvusOptions, Tls
+from services.stores.vectors.options import MilvusOptions, Tls
 from services.stores.vectors.port import Consistency
 
 

@@ -16,7 +16,8 @@ from pymilvus import AsyncMilvusClient, DataType
 from services.stores.errors import StoreError
 from services.stores.vectors import layout
 from services.stores.vectors.errors import EmbedderDiffers
-from services.stores.vectors.milvus.connection import Connection, MilvusOptions
+from services.stores.vectors.milvus.connection import Connection
+from services.stores.vectors.options import MilvusOptions
 from services.stores.vectors.port import Collection
 
 _PARTITIONS = 64

@@ -13,8 +13,9 @@ from services.stores.errors import StoreError
 from services.stores.paging import Listed, Page
 from services.stores.vectors import filters, layout, scanning
 from services.stores.vectors.errors import NotErased
-from services.stores.vectors.milvus.connection import ClientMethod, CollectionGone, Connection, MilvusOptions
+from services.stores.vectors.milvus.connection import ClientMethod, CollectionGone, Connection
 from services.stores.vectors.milvus.models import Models
+from services.stores.vectors.options import MilvusOptions
 from services.stores.vectors.port import Collection, Consistency, Hit, Vector, VectorFilter, VectorRow
 
 log = structlog.get_logger(__name__)
