@@ -89,7 +89,7 @@ def _patterns() -> _Patterns:
 def _chinese(table: dict[str, Any]) -> _Chinese:
     words = "|".join(sorted(table["small"].split(), key=len, reverse=True))
     return _Chinese(
-        re.compile(rf"(?:(?:{words}|ok|okay)?[\W_]*)+", re.IGNORECASE),
+        re.compile(rf"(?:{words}|ok|okay|[\W_])++", re.IGNORECASE),
         re.compile("|".join(table["questions"])),
         re.compile("|".join(table["injections"])),
         re.compile("|".join(table["affirmations"])),

@@ -24,6 +24,8 @@ from services.llm.tasks import Setting
 _BORDER = re.compile(r"[，；：。！？]|[,;:!?](?!\d)|\.(?=\s|$)|(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
 _WHOLE_DOUBT = re.compile(r"如果|假如|要是|假设|万一|除非|据说|听说|只要|即使")
 _AHEAD = re.compile(r"(?:将|会(?![说讲])|要(?!求)|打算|计划|准备)")
+_MAX_CHARACTERS = 120
+"""Of a clause; longer ones are lists or code, and no rule reads them."""
 _DATED_ROLE = re.compile(r"(?:生日|截止日期)(?:现在|目前)?(?:就)?是")
 
 
@@ -74,7 +76,7 @@ def _read(
         words = words.strip(" \t。，、.！!~～“”")
         if own is not None:
             topic = own if own.relation is Relation.AT else None
-        if not words:
+        if not words or len(words) > _MAX_CHARACTERS:
             continue
         if table().doubt.search(words):
             people.first = False

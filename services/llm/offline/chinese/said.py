@@ -216,7 +216,7 @@ def _of_shape(clause: Clause, shape: Shape, found: re.Match[str], subject: Menti
         if left is None or kind is not FactKind.CLAIM:
             return
         yield Said(FactKind.END, subject, predicate, left, sentence_of(says, subject, left), tense=tense)
-    stretches = [found.span("language")] if groups.get("language") else list(clause.parts(*found.span("o")))
+    stretches = [found.span("language")] if groups.get("language") else _members(clause, *found.span("o"))
     for stretch in stretches:
         target = _target(clause, shape, stretch)
         if target is None:
@@ -231,6 +231,12 @@ def _of_shape(clause: Clause, shape: Shape, found: re.Match[str], subject: Menti
         title = Mention(post.name, EntityType.CONCEPT)
         words = f"{subject.name}的职位是{job}。"
         yield Said(kind, subject, "job_title", title, words, nature, tense, never, confidence=LIKELY)
+
+
+def _members(clause: Clause, begin: int, end: int) -> list[tuple[int, int]]:
+    """The members of a list; "晴朗、温暖的天气" is none."""
+    parts = list(clause.parts(begin, end))
+    return [(begin, end)] if any(clause.tags(*part) == {"a"} for part in parts[:-1]) else parts
 
 
 def _is_thing(subject: Mention) -> bool:
@@ -284,7 +290,7 @@ def _thing(clause: Clause, shape: Shape, span: tuple[int, int]) -> Mention | Non
         return None
     if predicate in _PROPER and not clause.is_proper(*span) and shape.kind is not Kind.ENDING:
         return None
-    if predicate in _TASTES and ("的" in found.name and found.type is not EntityType.UNKNOWN):
+    if predicate in _TASTES and any(word in found.name for word in ("一些", "东西", "事情")):
         return None
     given = shape.frame.object
     return Mention(found.name, given) if found.type is EntityType.UNKNOWN else found

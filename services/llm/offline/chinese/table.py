@@ -66,7 +66,8 @@ def table() -> Table:
     """The shipped table. Raises KeyError, ValueError or re.error when its file is not well formed."""
     read = tomllib.loads(files(__package__).joinpath("chinese.toml").read_text("utf-8"))
     words = read["words"]
-    adverbs = f"(?:{words['adverbs']})*"
+    # Possessive, the longest first: a run of adverbs is read once, however long it is.
+    adverbs = f"(?:{'|'.join(sorted(words['adverbs'].split('|'), key=len, reverse=True))})*+"
     past, future = f"(?P<past>{words['formerly']})?", f"(?P<future>{words['future']})?"
     before = f"{adverbs}{past}{adverbs}{future}{adverbs}{_NO}{adverbs}"
     shapes = tuple(
@@ -79,7 +80,7 @@ def table() -> Table:
         roles=_by_word(read["roles"]),
         favourites=_by_word(read["favourites"]),
         says={shape.frame.predicate: shape.says for shape in shapes},
-        lead=re.compile(f"(?:(?:{words['lead']})[,，]?)+"),
+        lead=re.compile(f"(?:(?:{words['lead']})[,，]?)++"),
         doubt=re.compile(words["doubt"]),
         occupations=tuple(words["occupations"].split("|")),
         organisations=tuple(words["organisations"].split("|")),
