@@ -29,6 +29,8 @@ RAY_FOLDER = "r"
 KEPT_RUNS = 3
 """Runs whose logs of Ray itself are kept."""
 _STOP_SECONDS = 30.0
+_LONGEST_BASE_BYTES = 20
+_SHORT_BASE = "/tmp"  # noqa: S108  # mkdtemp's folders there are their user's alone
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 30.0
 
 Say = Callable[[str], None]
@@ -115,8 +117,7 @@ class _Host:
     async def start(cls, services: ServiceSettings, settings: RaySettings, port: int, say: Say) -> Self:
         logs = services.data_dir / LOGS
         logs.mkdir(parents=True, exist_ok=True)
-        # Not in the data folder: paths of sockets have to be short.
-        folder = Path(tempfile.mkdtemp(prefix="palray-"))
+        folder = _short_folder()
         try:
             process = await _launched(services, settings, port, folder, logs)
         except BaseException:
@@ -214,6 +215,13 @@ async def _launched(
             # all processes of Ray are known, also those that have lost their parents.
             start_new_session=True,
         )
+
+
+def _short_folder() -> Path:
+    """A new folder with a path so short that Ray's sockets, seventy characters below it, can be opened."""
+    usual = tempfile.gettempdir()
+    base = usual if len(os.fsencode(usual)) <= _LONGEST_BASE_BYTES else _SHORT_BASE
+    return Path(tempfile.mkdtemp(prefix="palray-", dir=base))
 
 
 def _in_session(pid: int, session: int) -> bool:

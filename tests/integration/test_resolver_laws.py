@@ -92,6 +92,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield world
 
 
+@pytest.mark.timeout(600)  # hundreds of durable writes: seconds, or minutes on a busy disk
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(said=st.lists(tellings, min_size=1, max_size=5), data=st.data())
 async def test_what_is_told_and_deleted_might_as_well_not_have_been_told(

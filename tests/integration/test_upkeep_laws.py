@@ -92,7 +92,7 @@ async def test_vectors_of_milvus_lite_are_verified_and_mended(
 ) -> None:
     async with a_world(tmp_path) as world:
         embedder = world.parts.embedder
-        options = MilvusOptions(milvus_lite.uri, f"upkeep {embedder.name}", embedder.dimension)
+        options = MilvusOptions(milvus_lite.uri, embedder.name, embedder.dimension, prefix="upkeep")
         vectors = MilvusVectorStore(options)
         try:
             await a_story(world)
