@@ -60,8 +60,8 @@ class Verdicts:
     async def add(
         self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
     ) -> None:
-        """Judges what the draft claims first against candidates and each other. Raises EngineError."""
-        fresh = _first_claimed(draft)
+        """Judges what the draft tells first against candidates and each other. Raises EngineError."""
+        fresh = _first_told(draft)
         if not fresh:
             return
         nodes = await self._nodes(scope, draft, fresh)
@@ -190,12 +190,17 @@ class Verdicts:
         return True
 
 
-def _first_claimed(draft: Draft) -> list[Statement]:
-    """Statements that no claim supported before; of some an end or a denial may have been known."""
+def _first_told(draft: Draft) -> list[Statement]:
+    """Statements that no claim supported before; and those that are ended here, of which nothing was known.
+
+    Of the former an end or a denial may have been known.
+    """
     statements = {one.id: one for one in draft.stored.statements} | draft.statements
     claimed = {claim.statement for claim in draft.stored.claims if claim.revoked_at is None}
-    first = dict.fromkeys(claim.statement for claim in draft.claims.values())
-    return [statements[id] for id in first if id not in claimed]
+    known = claimed | {end.statement for end in draft.stored.ends if end.revoked_at is None}
+    told = [claim.statement for claim in draft.claims.values() if claim.statement not in claimed]
+    told += [end.statement for end in draft.ends.values() if end.statement not in known]
+    return [statements[id] for id in dict.fromkeys(told)]
 
 
 def _target_name(statement: Statement, nodes: Mapping[EntityId, Entity]) -> str:

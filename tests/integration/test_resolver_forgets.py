@@ -232,6 +232,18 @@ async def test_what_was_first_said_to_be_over_is_judged_when_it_is_claimed(world
     assert set(ends) == {"rum"}
 
 
+async def test_an_end_in_other_words_is_judged_and_ends_what_it_means(world: World) -> None:
+    await claim(world, "tea", ("Fay", "likes", "tea"), "2022-01-01")
+    world.engine.judge = lambda task: [
+        PairVerdict(pair.new, pair.candidate, VerdictKind.DUPLICATE) for pair in task.pairs
+    ]
+    episode = await world.episode("over", on("2024-01-01"), ["No more cups of tea."])
+    over = fact(("Fay", "likes", "cups of tea"), "passage-over-0", "No more cups of tea.")
+    over.kind, over.end.at = END, on("2023-01-01")
+    await resolve(world, episode, over)
+    assert await world.timeline("Fay", "likes") == [("tea", on("2022-01-01"), on("2023-01-01"))]
+
+
 async def test_an_end_may_name_loosely_what_the_same_breath_began(world: World) -> None:
     lines = ["I bought a Honda Civic in April and sold the Honda in July."]
     episode = await world.episode("a", on("2025-08-01"), lines)
