@@ -94,7 +94,7 @@ class GraphEngine:
 
     def _space(self, name: str) -> Space:
         if name not in self._spaces:
-            raise execution_error("SpaceNotFound: Space not existed!")
+            raise execution_error(f"SpaceNotFound: SpaceName `{name}`")
         return self._spaces[name]
 
     def _chosen(self, session: Session) -> Space:

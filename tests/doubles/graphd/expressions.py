@@ -104,15 +104,19 @@ class Reader:
             return self.take().text
         raise self.refuse()
 
-    def integer(self) -> int:
+    def integer(self, least: int = -(2**63)) -> int:
         """A literal of 64 bits; a parameter is none."""
         negative = self.skip("-")
         if self.ahead.kind is not Kind.INTEGER:
             raise self.refuse()
         value = int(self.take().text)
-        if value > INT64_MAX + negative:
+        if value > (-least if negative else INT64_MAX):
             raise syntax_error(f"Out of range: near `{value}'")
         return -value if negative else value
+
+    def rank(self) -> int:
+        """As an integer, but not the least."""
+        return self.integer(least=-INT64_MAX)
 
     def string(self) -> bytes:
         if self.ahead.kind is not Kind.STRING:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from tests.doubles.graphd import schema
 from tests.doubles.graphd.expressions import Call, Expression, Name, Of, Reader
-from tests.doubles.graphd.refusals import semantic_error, syntax_error
+from tests.doubles.graphd.refusals import syntax_error
 from tests.doubles.graphd.space import EdgeKey
 from tests.doubles.graphd.statements import (
     AddHosts,
@@ -167,7 +167,7 @@ class _Parser(Reader):
         self.expect("->")
         dst = self._vid()
         self.expect("@")
-        return EdgeKey(src, edge, self.integer(), dst)
+        return EdgeKey(src, edge, self.rank(), dst)
 
     def _update_vertex(self) -> UpdateVertex:
         tag, vid = self.name(), self._vid()
@@ -211,12 +211,7 @@ class _Parser(Reader):
         raise self.refuse()
 
     def _columns(self) -> tuple[Column, ...]:
-        columns = self._list(self._column)
-        names = [column.name for column in columns]
-        for name in names:
-            if names.count(name) > 1:
-                raise semantic_error(f"Duplicate Column Name : `{name}'")
-        return columns
+        return self._list(self._column)
 
     def _column(self) -> Column:
         expression = self.expression()

@@ -123,7 +123,9 @@ def _edges() -> Iterator[Step]:
         '"b"->"z"@2:(2, $yes), "a"->"b"@-2:(9, $yes), "a"->"a"@0:(4, $no)',
         {"half": 0.5, **BOTH},
     )
-    yield Step(f'INSERT EDGE knows() VALUES "a"->"z"@{2**63 - 1}:(), "a"->"z"@{-(2**63)}:(), "z"->"z"@1:()')
+    yield Step(f'INSERT EDGE knows() VALUES "a"->"z"@{-(2**63)}:()')
+    most = 2**63 - 1
+    yield Step(f'INSERT EDGE knows() VALUES "a"->"z"@{most}:(), "a"->"z"@{-most}:(), "z"->"z"@1:()')
     yield from (forth, back)
     yield Step(
         'INSERT EDGE IF NOT EXISTS likes(much, sure) VALUES "a"->"b"@1:(7, $yes), "a"->"c"@1:(8, $yes)', BOTH
@@ -182,6 +184,7 @@ def _mistakes() -> Iterator[Step]:
         'GO FROM "a" OVER likes YIELD likes.depth AS s',
         'GO FROM "a" OVER likes YIELD depth AS s',
         'GO FROM "a" OVER likes YIELD src(edge) AS s, dst(edge) AS s',
+        'FETCH PROP ON thing "a" YIELD thing.name AS s, thing.size AS s',
         'GO FROM "a" OVER likes YIELD src(edge) AS s | ORDER BY $-.d',
         'GO FROM "a" OVER likes WHERE $$.thing.x > 1 YIELD src(edge) AS s',
         'GO FROM "a" OVER likes WHERE $$.nothing.x > 1 YIELD src(edge) AS s',
