@@ -133,8 +133,7 @@ def _edges() -> Iterator[Step]:
     yield Step('INSERT EDGE likes(sure, much) VALUES "a"->"c"@2:($no, 1), "a"->"c"@2:($yes, 2)', BOTH)
     yield from (forth, back)
     yield Step('INSERT VERTEX thing(name, size) VALUES "b":("b", 1), "z":("z", 26)')
-    likes = 'GO FROM "a", "b" OVER likes'
-    order = "| ORDER BY $-.rank DESC, $-.dst"
+    likes, order = 'GO FROM "a", "b" OVER likes', "| ORDER BY $-.rank DESC, $-.dst"
     ends = "YIELD DISTINCT rank(edge) AS rank, dst(edge) AS dst"
     for where in (
         "rank(edge) <= 1",
@@ -149,9 +148,8 @@ def _edges() -> Iterator[Step]:
         "rank(edge) < $text OR dst(edge) == $text",
     ):
         yield Step(f"{likes} WHERE {where} {ends} {order}", {"n": 2, "text": "z", **BOTH})
-        yield Step(
-            f'GO FROM "z", "c" OVER likes REVERSELY WHERE {where} {ends}', {"n": 2, "text": "z", **BOTH}
-        )
+        back_where = f'GO FROM "z", "c" OVER likes REVERSELY WHERE {where} {ends}'
+        yield Step(back_where, {"n": 2, "text": "z", **BOTH})
     steps = "YIELD likes._rank AS rank, likes._dst AS member, likes._src AS anchor"
     for where in ("likes._rank <= 2", '(likes._rank > 1 OR (likes._rank == 1 AND likes._dst >= "b"))'):
         yield Step(f"{likes} WHERE {where} {steps}")
@@ -164,14 +162,24 @@ def _edges() -> Iterator[Step]:
     yield Step(f"{likes} YIELD src(edge) AS src | YIELD count(*) AS members")
     yield Step('GO FROM "nothing" OVER likes YIELD src(edge) AS src | YIELD count(*) AS members')
     yield Step("GO FROM \"a\" OVER knows YIELD DISTINCT src(edge) AS src, dst(edge) AS dst")  # fmt: skip
-    yield Step('DELETE EDGE likes "a"->"b"@1, "a"->"b"@99')
-    yield from (forth, back)
-    yield Step('DELETE VERTEX "b"')
-    yield from (forth, back)
-    yield Step('DELETE VERTEX "a", "nothing" WITH EDGE')
-    yield from (forth, back)
-    yield Step('DELETE VERTEX "z" WITH EDGE')
-    yield from (forth, back)
+    for deleted in (
+        'EDGE likes "a"->"b"@1, "a"->"b"@99',
+        'VERTEX "b"',
+        'VERTEX "a", "nothing" WITH EDGE',
+        'VERTEX "z" WITH EDGE',
+    ):
+        yield from (Step(f"DELETE {deleted}"), forth, back)
+
+
+_GIVEN: dict[str, str | int | float | bool | None] = {
+    "vid": "a",
+    "rank": 1,
+    "null": None,
+    "half": 0.5,
+    "huge": 1e30,
+    "name": "x",
+    **BOTH,
+}
 
 
 def _mistakes() -> Iterator[Step]:
@@ -225,13 +233,4 @@ def _mistakes() -> Iterator[Step]:
         "CREATE TAG IF NOT EXISTS edge(a string NOT NULL)",
         'FETCH PROP ON thing "a" YIELD id(vertex) AS v',
     )  # fmt: skip
-    values: dict[str, str | int | float | bool | None] = {
-        "vid": "a",
-        "rank": 1,
-        "null": None,
-        "half": 0.5,
-        "huge": 1e30,
-        "name": "x",
-        **BOTH,
-    }
-    yield from (Step(statement, values) for statement in statements)
+    yield from (Step(statement, _GIVEN) for statement in statements)
