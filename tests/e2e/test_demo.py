@@ -37,6 +37,7 @@ def products(folder: Path) -> list[psutil.Process]:
     return found
 
 
+@pytest.mark.slow  # a Ray of its own; every day's run has the main path on the one that tests share
 @pytest.mark.timeout(240)
 def test_the_short_story_holds_and_leaves_nothing(tmp_path: Path) -> None:
     demo = start(tmp_path, "--short")
