@@ -63,13 +63,15 @@ _WRONG_DATA = (
     "Wrong vid type",
     "Existed",
 )
+_NO_SPACE = "Space was not chosen"
+"""What a semantic error says in a session that was resumed without the space it had."""
 _SCHEMA_NOT_KNOWN_YET = ("No schema found", "not found")
 """What a semantic error says while a new tag or edge type has not reached a daemon."""
 
 
 def trouble_of(code: int, told: str) -> Trouble:
     """The kind of an error that the server answered."""
-    if code in _SESSION:
+    if code in _SESSION or (code == ErrorCode.E_SEMANTIC_ERROR and _NO_SPACE in told):
         return Trouble.SESSION
     if code == ErrorCode.E_SEMANTIC_ERROR:
         waits = any(text in told for text in _SCHEMA_NOT_KNOWN_YET)

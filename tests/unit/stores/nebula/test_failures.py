@@ -11,6 +11,7 @@ STORAGE = "Storage Error: "
 SAID = [
     (ErrorCode.E_SESSION_INVALID, "Session not existed!", Trouble.SESSION),
     (ErrorCode.E_SESSION_TIMEOUT, "", Trouble.SESSION),
+    (ErrorCode.E_SEMANTIC_ERROR, "SemanticError: Space was not chosen.", Trouble.SESSION),
     (ErrorCode.E_SYNTAX_ERROR, "SyntaxError: syntax error near `GO'", Trouble.MISTAKE),
     (ErrorCode.E_STATEMENT_EMPTY, "", Trouble.MISTAKE),
     (ErrorCode.E_BAD_PERMISSION, "PermissionError: No permission to write data.", Trouble.MISTAKE),
