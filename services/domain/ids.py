@@ -9,7 +9,7 @@ EntityId = NewType("EntityId", str)
 StatementId = NewType("StatementId", str)
 SpanId = NewType("SpanId", str)
 RecordId = NewType("RecordId", str)
-"""Of a claim, an end, a denial or a verdict."""
+"""Of a claim, an end, a denial, a verdict, a merge or a declaration."""
 EpisodeId = NewType("EpisodeId", str)
 PassageId = NewType("PassageId", str)
 DocumentId = NewType("DocumentId", str)

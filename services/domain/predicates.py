@@ -9,6 +9,8 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 
+from services.domain.ids import RecordId, Revision
+
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PLURAL = re.compile(r"[^siu]s$")
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -29,6 +31,16 @@ class Declaration:
     cardinality: Cardinality = Cardinality.MULTI
     aliases: tuple[str, ...] = ()
     inverse: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A declaration as a record: counts from `recorded_at` until a later one of the name revokes it."""
+
+    id: RecordId
+    declaration: Declaration
+    recorded_at: Revision = Revision(0)
+    revoked_at: Revision | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from pydantic import TypeAdapter
 
 from services.domain.facts import DropReason
 from services.domain.graph import Entity, Statement
+from services.domain.identity import Merge
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, VoiceId
 from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd
+from services.domain.predicates import Declared
 from services.domain.records import Claim, Denial, End, Verdict
 from services.llm.port import Receipt
 from services.stores.graph.port import Alias, Commit, Records, Revocation
@@ -74,6 +76,10 @@ class Draft:
     voice_revoked: dict[RecordId, VoiceId] = field(default_factory=dict)
     voice_unsupported: set[VoiceId] = field(default_factory=set)
     voice_retold: dict[VoiceId, str] = field(default_factory=dict)
+    merges: dict[RecordId, Merge] = field(default_factory=dict)
+    declared: dict[RecordId, Declared] = field(default_factory=dict)
+    readings_revoked: set[RecordId] = field(default_factory=set)
+    """Merges and declarations that count no more."""
     revoked: Revoked = Revoked()
     decisions: list[Decision] = field(default_factory=list)
     asserted: list[Asserted] = field(default_factory=list)
@@ -98,6 +104,9 @@ class Draft:
             or self.voice_ends
             or self.voice_revoked
             or self.again
+            or self.merges
+            or self.declared
+            or self.readings_revoked
             or self.decisions
         )
 
@@ -147,6 +156,9 @@ class Change:
     emptied: tuple[Revocation, ...] = ()
     retold: tuple[tuple[StatementId, str], ...] = ()
     voice_retold: tuple[tuple[VoiceId, str], ...] = ()
+    merges: tuple[Merge, ...] = ()
+    declared: tuple[Declared, ...] = ()
+    readings_revoked: tuple[RecordId, ...] = ()
     orphans: tuple[EntityId, ...] = ()
     """Entities that may be named by nothing any more: checked once the commit is applied."""
 

@@ -1,4 +1,4 @@
-"""The SQL memory port: text, staged facts, voice aspects, the revision log and the log of decisions.
+"""The SQL memory port: text, staged facts, voice aspects, readings, the revision log, the log of decisions.
 
 Each protocol has one writer (see docs/adr and the table of owners in the README): TextStore the
 preprocessor, all others the resolver. Reads are open to every service. Writes are idempotent.
@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from services.domain.identity import Merge
 from services.domain.ids import (
     DocumentId,
+    EntityId,
     EpisodeId,
     JobId,
     PassageId,
@@ -29,6 +31,7 @@ from services.domain.memory import (
     VoiceEnd,
     VoiceKind,
 )
+from services.domain.predicates import Declared
 from services.domain.scope import Scope
 from services.stores.paging import Listed, Page
 
@@ -264,6 +267,43 @@ class VoiceStore(Protocol):
         An aspect added again at a later revision has its text back; one added late, by the same or an earlier
         revision, has not. Raises UnstorableText before writing anything.
         """
+        ...
+
+
+class ReadingStore(Protocol):
+    """How ids and names read: merges of entities and declarations of predicates, each with its revisions.
+
+    Written with a revision by the resolver, like voice aspects; small beside the graph, and asked whole.
+    """
+
+    async def apply(
+        self,
+        scope: Scope,
+        revision: Revision,
+        merges: Sequence[Merge],
+        declared: Sequence[Declared],
+        revoked: Sequence[RecordId],
+    ) -> None:
+        """Adds records and revokes others from `revision` on. Idempotent: what is there stays as it is."""
+        ...
+
+    async def merges(self, scope: Scope, entities: Sequence[EntityId]) -> Sequence[Merge]:
+        """Every merge that names one of these entities on either side, revoked ones included; oldest first.
+
+        One indexed look-up. Merges of merges are asked for in turn: see services/stores/memory/groups.py.
+        """
+        ...
+
+    async def list_merges(self, scope: Scope, page: Page) -> Listed[Merge]:
+        """Every merge of a graph, revoked ones included, oldest first; for recall's memory and for export."""
+        ...
+
+    async def declared(self, scope: Scope) -> Sequence[Declared]:
+        """Every declaration of a graph, revoked ones included, oldest first."""
+        ...
+
+    async def forget_text(self, scope: Scope, merges: Sequence[RecordId]) -> None:
+        """Empties the reasons of merges. Idempotent."""
         ...
 
 
