@@ -6,7 +6,7 @@ from itertools import product
 from sqlalchemy import ColumnElement, and_, or_, select, true, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from services.domain.ids import StatementId
+from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
 from services.stores.graph.port import AsOf, StatementFilter, StatementView
 from services.stores.graph.sql import schema
@@ -45,6 +45,17 @@ async def list_statements(
 
 async def scan(connection: AsyncConnection, scope: Scope, page: Page) -> Listed[StatementId]:
     found = await _positions(connection, CREATED, [schema.statements.c.scope == scope.key], page)
+    return Listed([StatementId(id) for _, id in found.items], found.after)
+
+
+async def of_predicate(
+    connection: AsyncConnection, scope: Scope, predicate: EntityId, target: EntityId | None, page: Page
+) -> Listed[StatementId]:
+    columns = schema.statements.c
+    chosen = and_(columns.scope == scope.key, columns.predicate == predicate)
+    if target is not None:
+        chosen = and_(chosen, columns.object == target)
+    found = await _positions(connection, CREATED, [chosen], page)
     return Listed([StatementId(id) for _, id in found.items], found.after)
 
 
