@@ -1,13 +1,13 @@
 """Inflections: other forms of a predicate whose first word is an English verb; its preposition stays.
 
-Time is in a statement's spans, not in its predicate: "worked at", "is working at" and "works at" are one. What
-says that it is over ("used to work at", "formerly works at") stays apart, lest it be read as going on. So does
-the passive: "managed_by" is not "manages".
+Time is in a statement's spans, not in its predicate: "worked at", "is working at" and "works at" are one.
+What says that it is over ("used to work at", "formerly works at") stays apart, lest it be read as going on.
+So does the passive: "managed_by" is not "manages".
 """
 
 _IRREGULAR = {
-    "writes": "wrote", "leads": "led", "teaches": "taught", "knows": "knew", "speaks": "spoke", "makes": "made",
-    "runs": "ran", "meets": "met", "builds": "built", "drives": "drove", "keeps": "kept", "sells": "sold",
+    "writes": "wrote", "leads": "led", "teaches": "taught", "knows": "knew", "speaks": "spoke",
+    "makes": "made", "runs": "ran", "meets": "met", "builds": "built", "drives": "drove", "keeps": "kept", "sells": "sold",
     "buys": "bought", "wins": "won", "sings": "sang", "gives": "gave", "takes": "took", "goes": "went",
     "sits": "sat", "holds": "held",
 }  # fmt: skip

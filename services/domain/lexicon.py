@@ -1,8 +1,9 @@
 """Lexicon: what the predicates of one graph mean as known at a revision: what ships, declarations on top.
 
-What ships is spelling: a name is recorded under its shipped canonical form, a pair of inverses in one direction.
-What is declared is reading alone: a statement keeps the predicate that its own name gives, and the lexicon says
-as what it reads. So a declaration made before or after a text gives the same, and one taken back leaves nothing.
+What ships is spelling: a name is recorded under its shipped canonical form, a pair of inverses in one
+direction. What is declared is reading alone: a statement keeps the predicate that its own name gives, and the
+lexicon says as what it reads. So a declaration made before or after a text gives the same, and one taken back
+leaves nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,10 +23,14 @@ def predicate_id(scope: Scope, key: str) -> EntityId:
 
 
 class Lexicon:
-    """Immutable. `known` is the vocabulary as it reads; `merged`, `inverses`, `unspoken` say it of entities."""
+    """Immutable. `known` is how names read; `merged`, `inverses` and `unspoken` say it of entities."""
 
     def __init__(
-        self, scope: Scope, shipped: Vocabulary, records: Sequence[Declared] = (), known_at: Revision | None = None
+        self,
+        scope: Scope,
+        shipped: Vocabulary,
+        records: Sequence[Declared] = (),
+        known_at: Revision | None = None,
     ) -> None:
         """`records`: every declaration of the graph, revoked ones included. None: as known now."""
         self._scope = scope
@@ -63,6 +68,11 @@ class Lexicon:
         kept = [replace(one, revoked_at=one.recorded_at) if one.id in gone else one for one in self._records]
         return Lexicon(self._scope, self._shipped, [*kept, *records])
 
+    @property
+    def recorded(self) -> frozenset[str]:
+        """Keys whose meaning declarations may have changed: all that one names, and what ships for these."""
+        return self._own | {self._shipped.canonical(name) for name in self._own}
+
     def key(self, name: str) -> str:
         """The form under which a name is recorded. Raises ValueError when no word is in it."""
         spelt = spelling(name)
@@ -78,7 +88,9 @@ class Lexicon:
     def keys(self, name: str) -> list[str]:
         """All forms under which statements are recorded that read as this name; its canonical form first."""
         canonical = self.known.canonical(name)
-        others = sorted(key for key in self._own if self.known.canonical(key) == canonical and key != canonical)
+        others = sorted(
+            key for key in self._own if self.known.canonical(key) == canonical and key != canonical
+        )
         return [canonical, *others]
 
     def name_of(self, predicate: EntityId) -> str:
@@ -90,7 +102,7 @@ class Lexicon:
         return self.known.cardinality(key) if key else Cardinality.MULTI
 
     def _names_of_their_own(self) -> frozenset[str]:
-        """Names that are, or were, recorded as they are spelt although something ships for them, or reads here."""
+        """Names that are recorded as they are spelt, since a declaration names them or did."""
         named: set[str] = set()
         for record in self._records:
             declaration = record.declaration
@@ -98,7 +110,11 @@ class Lexicon:
             target = self._shipped.canonical(name)
             named |= {name} | ({declaration.inverse} if declaration.inverse else set())
             # An alias that ships with the same meaning needs no entity of its own.
-            named |= {one for one in map(spelling, declaration.aliases) if self._shipped.aliases.get(one) != target}
+            named |= {
+                one for one in map(spelling, declaration.aliases) if self._shipped.aliases.get(one) != target
+            }
         named |= {inverse for name in named if (inverse := self._shipped.inverse(name))}
-        named |= {form for name in named for form in inflections(name) if self._shipped.canonical(form) == form}
+        named |= {
+            form for name in named for form in inflections(name) if self._shipped.canonical(form) == form
+        }
         return frozenset(map(spelling, named))

@@ -134,7 +134,12 @@ def default_vocabulary() -> Vocabulary:
     turned -= {one for one, other in data["inverses"] if one == other}
     names = {*aliases, *aliases.values(), *single, *inverses}
     return Vocabulary(
-        aliases, single, inverses, frozenset(data["single_words"]), frozenset(turned), _forms(names, aliases, {}, ())
+        aliases,
+        single,
+        inverses,
+        frozenset(data["single_words"]),
+        frozenset(turned),
+        _forms(names, aliases, {}, ()),
     )
 
 

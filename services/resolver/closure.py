@@ -1,7 +1,8 @@
 """Closure: the statements whose spans depend on each other, read whole before spans are derived.
 
-A SINGLE predicate ties all statements of its subject; a verdict ties its two statements, whatever their
-predicates. What a draft adds is laid over what the store has.
+A SINGLE predicate ties all statements of its subject, and of its object where its inverse is SINGLE; a
+verdict ties its two statements, whatever their predicates; statements that read as one triple are tied.
+What a draft adds is laid over what the store has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,11 +10,13 @@ from typing import Protocol, TypeVar
 
 from services.domain.graph import Literal, Statement
 from services.domain.ids import EntityId, RecordId, StatementId
-from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.lexicon import Lexicon
+from services.domain.predicates import Cardinality
 from services.domain.scope import Scope
 from services.domain.slots import Reading
 from services.resolver.change import NOTHING, Draft
 from services.stores.graph.port import GraphStore, Records
+from services.stores.graph.ties import Ties, members
 
 
 class _Identified(Protocol):
@@ -27,9 +30,11 @@ T = TypeVar("T", bound=_Identified)
 class Closure:
     """Reads and keeps the records of everything a draft's spans depend on."""
 
-    def __init__(self, graph: GraphStore, vocabulary: Vocabulary, scope: Scope, draft: Draft) -> None:
+    def __init__(self, graph: GraphStore, lexicon: Lexicon, scope: Scope, draft: Draft) -> None:
+        """`lexicon`: as known once the draft is published."""
         self._graph = graph
-        self._vocabulary = vocabulary
+        self._lexicon = lexicon
+        self._synonyms = members(lexicon.merged)
         self._scope = scope
         self._draft = draft
         # Drafted entities among them: one that was forgotten and is named again has its key back.
@@ -48,14 +53,15 @@ class Closure:
         return found
 
     def cardinality(self, predicate: EntityId) -> Cardinality:
-        """Of a predicate that `read` has met."""
-        key = self._keys[predicate]  # empty once the predicate was forgotten with all that it said
-        return self._vocabulary.cardinality(key) if key else Cardinality.MULTI
+        """Of a predicate that `read` has met, or that one reads as."""
+        # Empty once the predicate was forgotten with all that it said.
+        return self._lexicon.cardinality(self._lexicon.name_of(predicate) or self._keys.get(predicate, ""))
 
     @property
     def reading(self) -> Reading:
-        """How the entities that `read` has met read: each as itself, ties broken by their keys."""
-        return Reading({}, self._keys)
+        """How the entities that `read` has met read, ties broken by their keys."""
+        merged = {id: into for id, into in self._lexicon.merged.items() if id in self._keys}
+        return Reading(merged, self._keys, self._lexicon.inverses)
 
     async def _stored(self, statements: set[StatementId]) -> Records:
         unread = sorted(statements - self._draft.read)
@@ -67,15 +73,10 @@ class Closure:
         drafted = [one for one in self._draft.statements.values() if one.id in wanted]
         statements = [one for one in (*stored.statements, *drafted) if one.id in wanted]
         await self._learn(statements)
-        slots = {
-            (one.subject, one.predicate)
-            for one in statements
-            if self.cardinality(one.predicate) is Cardinality.SINGLE
-        }
-        tied = {one.id for one in self._draft.statements.values() if (one.subject, one.predicate) in slots}
-        if slots:
-            for ids in (await self._graph.slots(self._scope, sorted(slots))).values():
-                tied.update(ids)
+        ties = Ties(self._graph, self._scope, self.reading, self.cardinality, self._lexicon.unspoken)
+        drafts = list(self._draft.statements.values())
+        await self._learn(drafts)
+        tied = await ties.of(statements) | ties.among(drafts, statements)
         for verdict in (*stored.verdicts, *self._draft.verdicts.values()):
             pair = {verdict.left, verdict.right}
             if verdict.revoked_at is None and pair & wanted:
@@ -84,11 +85,22 @@ class Closure:
 
     async def _learn(self, statements: Sequence[Statement]) -> None:
         named = {statement.predicate for statement in statements}
+        named |= {id for one in set(named) for id in self._recorded_as(one)}
         named |= {one.object for one in statements if not isinstance(one.object, Literal)}
+        named |= {one.subject for one in statements if self._has_inverse(one.predicate)}
         unknown = sorted(named - self._keys.keys())
         if unknown:
             found = await self._graph.entities(self._scope, unknown)
             self._keys |= {entity.id: entity.key for entity in found}
+
+    def _has_inverse(self, predicate: EntityId) -> bool:
+        return self._lexicon.merged.get(predicate, predicate) in self._lexicon.inverses
+
+    def _recorded_as(self, predicate: EntityId) -> list[EntityId]:
+        """Predicates that read as this one or as its inverse, whether or not anything was said by them."""
+        shown = self._lexicon.merged.get(predicate, predicate)
+        read = [shown, self._lexicon.inverses.get(shown, shown)]
+        return [id for one in read for id in self._synonyms.get(one, (one,))]
 
 
 def _only(records: Records, ids: set[StatementId]) -> Records:

@@ -15,7 +15,6 @@ from services.domain.errors import Conflict
 from services.domain.graph import EntityType, Literal, Span
 from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.instants import Instant
-from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
 from services.resolver.change import (
     Change,
@@ -31,6 +30,7 @@ from services.resolver.closure import Closure
 from services.resolver.index import Index
 from services.stores.errors import UnstorableText, WriteConflict
 from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records
+from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import (
     DecisionLog,
     LogState,
@@ -65,12 +65,10 @@ class Stores:
 class Publisher:
     """Serialises the writes of a graph. Within a process by a lock, between processes by the revision log."""
 
-    def __init__(
-        self, stores: Stores, index: Index, vocabulary: Vocabulary, now: Callable[[], Instant]
-    ) -> None:
+    def __init__(self, stores: Stores, index: Index, lexicons: Lexicons, now: Callable[[], Instant]) -> None:
         self._stores = stores
         self._index = index
-        self._vocabulary = vocabulary
+        self._lexicons = lexicons
         self._now = now
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -161,7 +159,9 @@ class Publisher:
         return orphans
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
-        closure = Closure(self._stores.graph, self._vocabulary, scope, draft)
+        lexicon = await self._lexicons.at(scope, Revision(draft.revision - 1))
+        lexicon = lexicon.after(draft.declared.values(), draft.readings_revoked)
+        closure = Closure(self._stores.graph, lexicon, scope, draft)
         records = await closure.read()
         derived = derive(records, closure.cardinality, reading=closure.reading)
         spans = changes(scope, draft.revision, records.spans, derived)

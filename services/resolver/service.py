@@ -9,10 +9,11 @@ from services.domain.facts import DropReason
 from services.domain.ids import EpisodeId, PassageId, Revision
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage
-from services.domain.predicates import Vocabulary
+from services.domain.predicates import Cardinality, Declaration, Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
+from services.resolver.declaring import Asking, Declaring
 from services.resolver.index import Index
 from services.resolver.memo import Memo
 from services.resolver.mending import Mending
@@ -23,6 +24,7 @@ from services.resolver.said import Drafter, Said, check, said_of_assertion, said
 from services.resolver.verdicts import Verdicts
 from services.resolver.voice import Spoken, Voice
 from services.stores.graph.port import GraphStore
+from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
@@ -50,13 +52,15 @@ class Resolver:
         self._text = parts.text
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
+        self._lexicons = lexicons = Lexicons(parts.stores.readings, parts.vocabulary)
         index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
-        self._publisher = Publisher(parts.stores, index, parts.vocabulary, parts.now)
-        self._verdicts = Verdicts(self._graph, parts.vectors, parts.embedder, parts.engine, parts.vocabulary)
+        self._publisher = Publisher(parts.stores, index, lexicons, parts.now)
+        self._verdicts = Verdicts(self._graph, parts.vectors, parts.embedder, parts.engine, lexicons)
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine)
         self._revocations = Revocations(
             self._graph, parts.stores.voice, parts.text, parts.stores.decisions, parts.now
         )
+        self._declaring = Declaring(self._graph, lexicons, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
 
@@ -107,7 +111,7 @@ class Resolver:
             draft = Draft(revision)
             keeping = list(dict.fromkeys(one.source.episode for one in said if one.source.episode))
             await self._kept(scope, keeping)
-            statements = await self._drafter(scope, known, draft).add(said)
+            statements = await (await self._drafter(scope, known, draft)).add(said)
             draft.asserted = [
                 Asserted(statement, one.source.episode or EpisodeId(""))
                 for statement, one in zip(statements, said, strict=True)
@@ -161,6 +165,27 @@ class Resolver:
         published = await self._publisher.publish(scope, f"unsupported:{request.commit_id}", build)
         return pb.EndUnsupportedResponse(revision=published.revision, outcome=_outcome(published.outcome))
 
+    async def declare_predicate(
+        self, scope: Scope, request: pb.DeclarePredicateRequest
+    ) -> pb.DeclarePredicateResponse:
+        """Declares a predicate. Idempotent by commit id, and by content: what is so already changes nothing.
+
+        Raises Conflict, and ValidationFailed for what contradicts itself or other declarations, or changes
+        too much.
+        """
+        try:
+            cardinality = Cardinality(request.cardinality)
+        except ValueError as error:
+            raise ValidationFailed(Violation("cardinality", "is single or multi")) from error
+        declaration = Declaration(request.name, cardinality, tuple(request.aliases), request.inverse or None)
+        asking = Asking(request.commit_id, request.actor, request.why)
+
+        async def build(known: Revision, revision: Revision) -> Draft:
+            return await self._declaring.draft(scope, known, revision, declaration, asking)
+
+        published = await self._publisher.publish(scope, f"declare:{request.commit_id}", build)
+        return pb.DeclarePredicateResponse(revision=published.revision, outcome=_outcome(published.outcome))
+
     async def _kept(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
         """Episodes whose text is there. Raises EpisodeNotFound."""
         found = await self._text.episodes(scope, ids)
@@ -169,8 +194,8 @@ class Resolver:
             raise EpisodeNotFound(missing)
         return found
 
-    def _drafter(self, scope: Scope, known: Revision, draft: Draft) -> Drafter:
-        naming = Naming(self._graph, self._vocabulary, scope, known, draft)
+    async def _drafter(self, scope: Scope, known: Revision, draft: Draft) -> Drafter:
+        naming = Naming(self._graph, await self._lexicons.at(scope, known), scope, known, draft)
         return Drafter(self._graph, scope, naming, draft)
 
     async def _draft(
@@ -187,7 +212,7 @@ class Resolver:
         (episode,) = await self._kept(scope, [id])
         passages = {passage.id: passage for passage in await self._text.passages_of(scope, id)}
         said = _said(staged, episode, passages, self._vocabulary, draft)
-        await self._drafter(scope, known, draft).add(said)
+        await (await self._drafter(scope, known, draft)).add(said)
         if staged.HasField("setting"):
             setting = setting_in(staged.setting)
             await self._verdicts.add(scope, draft, known, setting, episode.id, memo)

@@ -43,6 +43,8 @@ class ResolverServiceStub:
     """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent."""
     EndUnsupported: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+    DeclarePredicate: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]
+    """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
 
 @_typing.type_check_only
 class ResolverServiceAsyncStub(ResolverServiceStub):
@@ -59,6 +61,8 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent."""
     EndUnsupported: _aio.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]  # type: ignore[assignment]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+    DeclarePredicate: _aio.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]  # type: ignore[assignment]
+    """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
 
 class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps the graph one graph."""
@@ -102,5 +106,13 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_pb2.EndUnsupportedResponse, _abc.Awaitable[_resolver_pb2.EndUnsupportedResponse]]:
         """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def DeclarePredicate(
+        self,
+        request: _resolver_pb2.DeclarePredicateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_pb2.DeclarePredicateResponse, _abc.Awaitable[_resolver_pb2.DeclarePredicateResponse]]:
+        """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
 
 def add_ResolverServiceServicer_to_server(servicer: ResolverServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -20,7 +20,7 @@ PAGE = 1_000
 
 
 class Ties:
-    """For one reading. `unspoken`: predicates under which no statement is recorded. Raises StoreUnavailable."""
+    """For one reading. `unspoken`: predicates under which no statement is recorded."""
 
     def __init__(
         self,
@@ -38,7 +38,10 @@ class Ties:
         self._members = members(reading.merged)
 
     async def of(self, statements: Iterable[Statement]) -> set[StatementId]:
-        """What shares a SINGLE slot or a triple with any of these; ids that are no statements among them."""
+        """What shares a SINGLE slot or a triple with any of these; ids that are no statements among them.
+
+        Raises StoreUnavailable.
+        """
         slots: set[Slot] = set()
         tied: set[StatementId] = set()
         for one in statements:
