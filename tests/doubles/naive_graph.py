@@ -12,10 +12,12 @@ from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.stores.errors import UnstorableText
 from services.stores.graph.port import (
+    NAME_HEAD,
     Alias,
     AsOf,
     Commit,
     Counts,
+    EntityFilter,
     Forgetting,
     NodePair,
     Records,
@@ -92,6 +94,36 @@ class NaiveGraph:
     async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
         found = self._graphs[scope].aliases.values()
         return [alias for alias, recorded_at in found if recorded_at <= known_at]
+
+    async def aliases_of(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[Alias]:
+        found = [alias for alias in await self.aliases(scope, known_at) if alias.entity in ids]
+        return sorted(found, key=lambda alias: (alias.key, alias.type, alias.entity))
+
+    async def list_entities(
+        self, scope: Scope, where: EntityFilter, known_at: Revision, page: Page
+    ) -> Listed[Entity]:
+        named = {
+            alias.entity
+            for alias in await self.aliases(scope, known_at)
+            if alias.key.startswith(where.prefix)
+        }
+        found = [
+            entity
+            for entity in self._graphs[scope].entities.values()
+            if entity.created_at <= known_at
+            and (entity.name or entity.key)
+            and (entity.type in where.types if where.types else entity.type is not EntityType.PREDICATE)
+            and (not where.prefix or entity.id in named or entity.id in where.also)
+        ]
+        found.sort(key=lambda entity: (entity.key[:NAME_HEAD], entity.id))
+        begin = _begin([entity.id for entity in found], page.after)
+        items = found[begin : begin + page.size]
+        return Listed(items, items[-1].id if begin + page.size < len(found) else "")
+
+    async def degrees(self, scope: Scope, groups: Sequence[Sequence[EntityId]], at: AsOf) -> Sequence[int]:
+        views = await self.views(scope, list(self._graphs[scope].statements), at)
+        named = [{view.subject.id, view.predicate.id, view.statement.object} for view in views if view.spans]
+        return [sum(bool(names.intersection(group)) for names in named) for group in groups]
 
     async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:
         known = self._graphs[scope].statements
@@ -335,12 +367,12 @@ def _empty_records(graph: _Graph, statements: set[StatementId], forgetting: Forg
             graph.verdicts[verdict.id] = replace(verdict, why="")
 
 
-def _begin(ids: Sequence[StatementId], after: str) -> int:
+def _begin(ids: Sequence[str], after: str) -> int:
     if not after:
         return 0
     if after not in ids:
         raise ValueError("not a position in a list of statements")
-    return ids.index(StatementId(after)) + 1
+    return ids.index(after) + 1
 
 
 def _age(node: Entity | Statement) -> tuple[Revision, str]:
