@@ -45,7 +45,7 @@ class Entities:
         cards = await self._cards(scope, found, reads, known.at, Instant(request.now))
         return pb.ReadEntityResponse(entity=max(cards, key=lambda card: card.statements), revision=known.at)
 
-    async def list(self, scope: Scope, request: pb.ListEntitiesRequest) -> pb.ListEntitiesResponse:
+    async def listed(self, scope: Scope, request: pb.ListEntitiesRequest) -> pb.ListEntitiesResponse:
         """Raises ValidationFailed, RevisionNotReady, StoreUnavailable."""
         known = await self._revisions.known(scope, request.known_at)
         reads = await self._readings.of(scope, known.at)

@@ -58,7 +58,7 @@ def read_as(merges: Iterable[Merge]) -> ReadAs:
 
 
 class Readings:
-    """Loads and keeps how the entities of a graph read. A revision that is published reads the same for ever."""
+    """Loads and keeps how the entities of a graph read: as of a published revision the same for ever."""
 
     def __init__(self, store: ReadingStore, max_kept: int = MAX_KEPT) -> None:
         self._store = store

@@ -122,4 +122,4 @@ class Recall:
         self, scope: Scope, request: lists_pb.ListEntitiesRequest
     ) -> lists_pb.ListEntitiesResponse:
         """Raises ValidationFailed, RevisionNotReady."""
-        return await self._entities.list(scope, request)
+        return await self._entities.listed(scope, request)

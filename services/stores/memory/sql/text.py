@@ -249,16 +249,17 @@ def _kept(scope: Scope) -> ColumnElement[bool]:
     return and_(_EPISODES.scope == scope.key, _EPISODES.deleted_at.is_(None))
 
 
-def _chosen(where: EpisodeFilter) -> list[ColumnElement[bool]]:
-    said = _EPISODES.reference_time
-    conditions = (
-        (where.session, _EPISODES.session_key == digest(where.session or "")),
-        (where.document, _EPISODES.document_key == digest(where.document or "")),
-        (where.source or None, _EPISODES.source == where.source),
-        (where.since, said >= where.since),
-        (where.until, said < where.until),
-    )
-    return [condition for value, condition in conditions if value is not None]
+def _chosen(where: EpisodeFilter) -> Iterator[ColumnElement[bool]]:
+    if where.session is not None:
+        yield _EPISODES.session_key == digest(where.session)
+    if where.document is not None:
+        yield _EPISODES.document_key == digest(where.document)
+    if where.source:
+        yield _EPISODES.source == where.source
+    if where.since is not None:
+        yield _EPISODES.reference_time >= where.since
+    if where.until is not None:
+        yield _EPISODES.reference_time < where.until
 
 
 def _versions(scope: Scope, *where: ColumnElement[bool]) -> Select[Any]:
