@@ -7,9 +7,9 @@ So does the passive: "managed_by" is not "manages".
 
 _IRREGULAR = {
     "writes": "wrote", "leads": "led", "teaches": "taught", "knows": "knew", "speaks": "spoke",
-    "makes": "made", "runs": "ran", "meets": "met", "builds": "built", "drives": "drove", "keeps": "kept", "sells": "sold",
-    "buys": "bought", "wins": "won", "sings": "sang", "gives": "gave", "takes": "took", "goes": "went",
-    "sits": "sat", "holds": "held",
+    "makes": "made", "runs": "ran", "meets": "met", "builds": "built", "drives": "drove", "keeps": "kept",
+    "sells": "sold", "buys": "bought", "wins": "won", "sings": "sang", "gives": "gave", "takes": "took",
+    "goes": "went", "sits": "sat", "holds": "held",
 }  # fmt: skip
 _NO_VERBS = frozenset({"is", "has", "was", "status", "address", "headquarters", "does"})
 _VOWELS = frozenset("aeiou")

@@ -52,7 +52,7 @@ class Lexicon:
         self.inverses: Mapping[EntityId, EntityId] = {
             named[one]: named[other] for one, other in pairs.items()
         }
-        """Predicates that say the same from object to subject, both ways, in the forms that others read as."""
+        """Predicates that say the same from object to subject, both ways; as others read."""
         self.unspoken: frozenset[EntityId] = frozenset(
             predicate_id(scope, name) for name in shipped.turned - self._own
         )
@@ -93,8 +93,16 @@ class Lexicon:
         )
         return [canonical, *others]
 
+    def id_of(self, name: str) -> EntityId:
+        """The entity of a canonical name, whether or not anything was said by it."""
+        return predicate_id(self._scope, name)
+
+    def aliases(self, name: str) -> list[str]:
+        """Other names that read as this canonical one, in order."""
+        return sorted(alias for alias, canonical in self.known.aliases.items() if canonical == name)
+
     def name_of(self, predicate: EntityId) -> str:
-        """The key of a predicate that is read as, or reads as, another; "" if it is none the lexicon knows."""
+        """The key of a predicate that reads as another, or as which others read; else ""."""
         return self._keys.get(predicate, "")
 
     def cardinality(self, key: str) -> Cardinality:

@@ -10,12 +10,14 @@ from services.recall.entities import Entities
 from services.recall.lists import Lists
 from services.recall.messages import episode_out
 from services.recall.parts import Parts
+from services.recall.predicates import Predicates
 from services.recall.readings import Readings
 from services.recall.recalling import Recalling
 from services.recall.revisions import Revisions
 from services.recall.seeds import Names
 from services.recall.statements import Statements
 from services.recall.surroundings import Surroundings
+from services.stores.memory.lexicons import Lexicons
 
 
 class Recall:
@@ -28,11 +30,13 @@ class Recall:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         revisions = Revisions(parts.revisions, parts.options.wait_seconds)
-        names = Names(parts.graph, parts.vocabulary)
+        names = Names(parts.graph)
+        lexicons = Lexicons(parts.readings, parts.vocabulary)
+        self._predicates = Predicates(parts.graph, lexicons, parts.revisions, revisions)
         readings = Readings(parts.readings)
-        self._recalling = Recalling(parts, revisions, names)
-        self._statements = Statements(parts, revisions, names)
-        self._lists = Lists(parts, revisions, names)
+        self._recalling = Recalling(parts, revisions, names, lexicons)
+        self._statements = Statements(parts, revisions, names, self._predicates, lexicons)
+        self._lists = Lists(parts, revisions, names, self._predicates)
         self._entities = Entities(parts, revisions, names, readings)
         self._browsing = Browsing(parts, revisions)
         self._surroundings = Surroundings(parts)
@@ -123,3 +127,9 @@ class Recall:
     ) -> lists_pb.ListEntitiesResponse:
         """Raises ValidationFailed, RevisionNotReady."""
         return await self._entities.listed(scope, request)
+
+    async def list_predicates(
+        self, scope: Scope, request: lists_pb.ListPredicatesRequest
+    ) -> lists_pb.ListPredicatesResponse:
+        """Raises ValidationFailed, RevisionNotReady."""
+        return await self._predicates.list(scope, request)

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from services.domain.ids import EntityId, Revision, StatementId
-from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.lexicon import Lexicon
+from services.domain.predicates import Cardinality
 from services.domain.records import Verdict
 from services.domain.scope import Scope
 from services.stores.graph.port import AsOf, GraphStore, StatementFilter, StatementView
@@ -19,7 +20,7 @@ Slots = Mapping[tuple[EntityId, EntityId], Sequence[StatementView]]
 
 async def read_slots(
     graph: GraphStore,
-    vocabulary: Vocabulary,
+    lexicon: Lexicon,
     scope: Scope,
     views: Sequence[StatementView],
     verdicts: Sequence[Verdict],
@@ -29,12 +30,12 @@ async def read_slots(
 
     Raises StoreUnavailable.
     """
-    single = [view for view in views if _is_single(view, vocabulary)]
+    single = [view for view in views if lexicon.cardinality(view.predicate.key) is Cardinality.SINGLE]
     rivals: dict[StatementId, StatementView] = {view.statement.id: view for view in views}
     if single:
         where = StatementFilter(
             subjects=list({view.subject.id for view in single}),
-            predicates=list({view.predicate.id for view in single}),
+            predicates=sorted({id for view in single for id in recorded_as(lexicon, view.predicate.id)}),
             include_ended=True,
         )
         listed = await graph.list_statements(scope, where, AsOf(known_at), Page(MAX_RIVALS))
@@ -46,17 +47,23 @@ async def read_slots(
     if missing:
         found = await graph.views(scope, missing, AsOf(known_at))
         rivals |= {view.statement.id: view for view in found if view.spans}
-    slots: dict[tuple[EntityId, EntityId], list[StatementView]] = defaultdict(list)
+    read: dict[tuple[EntityId, EntityId], list[StatementView]] = defaultdict(list)
     for view in rivals.values():
-        slots[view.subject.id, view.predicate.id].append(view)
-    return slots
+        read[view.subject.id, _shown(lexicon, view)].append(view)
+    return {
+        (view.subject.id, view.predicate.id): read[view.subject.id, _shown(lexicon, view)]
+        for view in rivals.values()
+    }
 
 
-def _is_single(view: StatementView, vocabulary: Vocabulary) -> bool:
-    try:
-        return vocabulary.cardinality(view.predicate.name) is Cardinality.SINGLE
-    except ValueError:
-        return False
+def _shown(lexicon: Lexicon, view: StatementView) -> EntityId:
+    return lexicon.merged.get(view.predicate.id, view.predicate.id)
+
+
+def recorded_as(lexicon: Lexicon, predicate: EntityId) -> Sequence[EntityId]:
+    """Every predicate that reads as this one does."""
+    shown = lexicon.merged.get(predicate, predicate)
+    return [shown, *(id for id, into in lexicon.merged.items() if into == shown)]
 
 
 def replaced_by(view: StatementView, slot: Sequence[StatementView]) -> list[StatementView]:

@@ -5,25 +5,35 @@ from collections.abc import Sequence
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.errors import EntityNotFound, PredicateNotFound, StatementNotFound
 from services.domain.graph import Entity, Span
-from services.domain.ids import Revision, StatementId
+from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.instants import BEGINNING, FOREVER
 from services.domain.scope import Scope
 from services.recall.describe import Described, describe
-from services.recall.messages import entity_out
+from services.recall.messages import entity_out, predicate_out
 from services.recall.parts import Parts
+from services.recall.predicates import Meant, Predicates
 from services.recall.revisions import Revisions
 from services.recall.seeds import Names
 from services.stores.graph.port import AsOf, StatementView
+from services.stores.memory.lexicons import Lexicons
+from services.stores.paging import Page
 from services.wire.fields import entity_type
+
+PAGE = 1_000
+"""Statements asked for at a time."""
 
 
 class Statements:
     """Reads statements as known at a revision."""
 
-    def __init__(self, parts: Parts, revisions: Revisions, names: Names) -> None:
+    def __init__(
+        self, parts: Parts, revisions: Revisions, names: Names, predicates: Predicates, lexicons: Lexicons
+    ) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
+        self._predicates = predicates
+        self._lexicons = lexicons
 
     async def read(self, scope: Scope, request: pb.ReadStatementRequest) -> pb.ReadStatementResponse:
         """Raises StatementNotFound, RevisionNotReady, StoreUnavailable."""
@@ -34,8 +44,16 @@ class Statements:
         if not views:
             raise StatementNotFound(request.statement_id)
         past = request.include_past_beliefs
+        lexicon = await self._lexicons.at(scope, known.at)
         described = await describe(
-            self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True
+            self._parts.graph,
+            self._parts.revisions,
+            scope,
+            views,
+            known.at,
+            past,
+            records=True,
+            lexicon=lexicon,
         )
         spans = _beliefs(described, views[0], past)
         return pb.ReadStatementResponse(
@@ -43,40 +61,60 @@ class Statements:
         )
 
     async def timeline(self, scope: Scope, request: pb.ReadTimelineRequest) -> pb.ReadTimelineResponse:
-        """Entries earliest first. Raises EntityNotFound, PredicateNotFound, RevisionNotReady."""
+        """Entries earliest first, each as it was recorded: by an inverse from the object's end.
+
+        Raises EntityNotFound, PredicateNotFound, RevisionNotReady.
+        """
         known = await self._revisions.known(scope, request.known_at, request.min_revision)
         subjects = await self._names.entities(
             scope, request.subject, known.at, entity_type(request.subject_type)
         )
         if not subjects:
             raise EntityNotFound(request.subject)
-        predicates = await self._names.predicates(scope, request.predicate, known.at)
-        if not predicates:
+        meant = await self._predicates.meant(scope, request.predicate, known.at)
+        if meant is None:
             raise PredicateNotFound(request.predicate)
-        subject, views = await self._slot(scope, subjects, predicates[0], known.at)
+        subject, views = await self._slot(scope, subjects, meant, known.at)
+        lexicon = await self._lexicons.at(scope, known.at)
         past = request.include_past_beliefs
-        described = await describe(self._parts.graph, self._parts.revisions, scope, views, known.at, past)
+        described = await describe(
+            self._parts.graph, self._parts.revisions, scope, views, known.at, past, lexicon=lexicon
+        )
         entries = [
             (view, span) for view in views for span in _beliefs(described, view, request.include_past_beliefs)
         ]
         entries.sort(key=_world_time)
         return pb.ReadTimelineResponse(
             subject=entity_out(subject),
-            predicate=entity_out(predicates[0]),
+            predicate=predicate_out(meant.shown, lexicon),
             entries=[pb.TimelineEntry(statement=described.statement(view, [span])) for view, span in entries],
             revision=known.at,
         )
 
     async def _slot(
-        self, scope: Scope, subjects: Sequence[Entity], predicate: Entity, known_at: Revision
+        self, scope: Scope, subjects: Sequence[Entity], meant: Meant, known_at: Revision
     ) -> tuple[Entity, list[StatementView]]:
         """Of several entities of one name, the first that has anything in the slot."""
         for subject in subjects:
-            ids = await self._parts.graph.slot(scope, subject.id, predicate.id)
+            pairs = [(subject.id, predicate) for predicate in meant.near]
+            slots = await self._parts.graph.slots(scope, pairs) if pairs else {}
+            ids = [id for pair in pairs for id in slots.get(pair, ())]
+            for predicate in meant.far:
+                ids += await self._of_object(scope, predicate, subject.id)
             views = await self._parts.graph.views(scope, ids, AsOf(known_at))
             if views:
                 return subject, list(views)
         return subjects[0], []
+
+    async def _of_object(self, scope: Scope, predicate: EntityId, target: EntityId) -> list[StatementId]:
+        found: list[StatementId] = []
+        after = ""
+        while True:
+            listed = await self._parts.graph.of_predicate(scope, predicate, target, Page(PAGE, after))
+            found += listed.items
+            after = listed.after
+            if not after:
+                return found
 
 
 def _beliefs(described: Described, view: StatementView, past: bool) -> Sequence[Span]:

@@ -28,6 +28,7 @@ from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
+from services.wire.predicates import predicate_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Resolver:
     def __init__(self, parts: Parts) -> None:
         self._graph: GraphStore = parts.stores.graph
         self._text = parts.text
+        self._clocks = parts.stores.revisions.clocks
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
         self._lexicons = lexicons = Lexicons(parts.stores.readings, parts.vocabulary)
@@ -184,7 +186,16 @@ class Resolver:
             return await self._declaring.draft(scope, known, revision, declaration, asking)
 
         published = await self._publisher.publish(scope, f"declare:{request.commit_id}", build)
-        return pb.DeclarePredicateResponse(revision=published.revision, outcome=_outcome(published.outcome))
+        lexicon = await self._lexicons.at(scope, published.revision)
+        name = lexicon.known.canonical(declaration.name)
+        record = lexicon.declared.get(name)
+        since = record.recorded_at if record else published.revision
+        clocks = await self._clocks(scope, [since])
+        return pb.DeclarePredicateResponse(
+            revision=published.revision,
+            outcome=_outcome(published.outcome),
+            predicate=predicate_out(lexicon, name, since, clocks.get(since)),
+        )
 
     async def _kept(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
         """Episodes whose text is there. Raises EpisodeNotFound."""

@@ -7,11 +7,13 @@ from typing import Protocol, Self, TypeVar
 from services.domain.beliefs import SlotRecords, derive
 from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, Revision, StatementId
-from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.lexicon import Lexicon
+from services.domain.predicates import Cardinality
 from services.domain.scope import Scope
 from services.domain.slots import Reading, closures
 from services.domain.timeline import DerivedSpan
 from services.stores.graph.port import GraphStore, Records
+from services.stores.graph.ties import Ties
 
 
 class _Identified(Protocol):
@@ -37,16 +39,14 @@ class Closure:
     Raises StoreUnavailable. As large as what the statements depend on: a slot may tie many together.
     """
 
-    vocabulary: Vocabulary
+    lexicon: Lexicon
     records: Records = NOTHING
     nodes: dict[EntityId, Entity] = field(default_factory=dict)
     asked: set[EntityId] = field(default_factory=set)
 
     @classmethod
-    async def of(
-        cls, graph: GraphStore, scope: Scope, vocabulary: Vocabulary, ids: Iterable[StatementId]
-    ) -> Self:
-        closure = cls(vocabulary)
+    async def of(cls, graph: GraphStore, scope: Scope, lexicon: Lexicon, ids: Iterable[StatementId]) -> Self:
+        closure = cls(lexicon)
         wanted, known = set(ids), set[StatementId]()
         while wanted:
             stored = await graph.records(scope, sorted(wanted))
@@ -64,7 +64,13 @@ class Closure:
     def cardinality(self, predicate: EntityId) -> Cardinality:
         """MULTI for one that was forgotten, or is not there."""
         key = self.nodes[predicate].key if predicate in self.nodes else ""
-        return self.vocabulary.cardinality(key) if key else Cardinality.MULTI
+        return self.lexicon.cardinality(self.lexicon.name_of(predicate) or key)
+
+    @property
+    def reading(self) -> Reading:
+        """How the nodes read now."""
+        keys = {entity.id: entity.key for entity in self.nodes.values()}
+        return Reading(self.lexicon.merged, keys, self.lexicon.inverses)
 
     def whole(self) -> set[StatementId]:
         """Statements of which all that they depend on is there.
@@ -72,7 +78,7 @@ class Closure:
         Without a node it is not known what competes: spans are looked at once it is back.
         """
         absent = self.absent
-        groups = closures(self.records.statements, self.records.verdicts, self.cardinality)
+        groups = closures(self.records.statements, self.records.verdicts, self.cardinality, self.reading)
         return {
             one.id
             for group in groups
@@ -83,7 +89,6 @@ class Closure:
     def derived(self, known_at: Revision) -> Sequence[DerivedSpan]:
         """The spans that follow from the records as known; records of absent statements say nothing."""
         there = {statement.id for statement in self.records.statements}
-        keys = {entity.id: entity.key for entity in self.nodes.values()}
         records = SlotRecords(
             tuple(self.records.statements),
             tuple(one for one in self.records.claims if one.statement in there),
@@ -91,7 +96,7 @@ class Closure:
             tuple(one for one in self.records.denials if one.statement in there),
             tuple(self.records.verdicts),
         )
-        return derive(records, self.cardinality, known_at=known_at, reading=Reading({}, keys))
+        return derive(records, self.cardinality, known_at=known_at, reading=self.reading)
 
     async def _learn(self, graph: GraphStore, scope: Scope, statements: Sequence[Statement]) -> None:
         named = {node for statement in statements for node in nodes_of(statement)} - self.asked
@@ -100,15 +105,9 @@ class Closure:
             self.asked |= named
 
     async def _tied(self, graph: GraphStore, scope: Scope, stored: Records) -> set[StatementId]:
-        single = {
-            (one.subject, one.predicate)
-            for one in stored.statements
-            if self.cardinality(one.predicate) is Cardinality.SINGLE
-        }
-        tied = {side for verdict in stored.verdicts for side in (verdict.left, verdict.right)}
-        if single:
-            for ids in (await graph.slots(scope, sorted(single))).values():
-                tied.update(ids)
+        ties = Ties(graph, scope, self.reading, self.cardinality, self.lexicon.unspoken)
+        tied = await ties.of(stored.statements)
+        tied |= {side for verdict in stored.verdicts for side in (verdict.left, verdict.right)}
         return tied
 
 

@@ -96,6 +96,11 @@ class RecallServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
                 _registered_method=True)
+        self.ListPredicates = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ListPredicates',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesResponse.FromString,
+                _registered_method=True)
 
 
 class RecallServiceServicer:
@@ -186,6 +191,13 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListPredicates(self, request, context):
+        """The predicates of a graph: declared, shipped and met ones by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RecallServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -248,6 +260,11 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.ListEntities,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.SerializeToString,
+            ),
+            'ListPredicates': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPredicates,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -575,6 +592,33 @@ class RecallService:
             '/palimpsest.internal.v1.RecallService/ListEntities',
             palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPredicates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ListPredicates',
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -58,6 +58,8 @@ class RecallServiceStub:
     """One entity, by id or name."""
     ListEntities: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]
     """Entities by filter, paged."""
+    ListPredicates: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListPredicatesRequest, _recall_lists_pb2.ListPredicatesResponse]
+    """The predicates of a graph: declared, shipped and met ones by name."""
 
 @_typing.type_check_only
 class RecallServiceAsyncStub(RecallServiceStub):
@@ -88,6 +90,8 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """One entity, by id or name."""
     ListEntities: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]  # type: ignore[assignment]
     """Entities by filter, paged."""
+    ListPredicates: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListPredicatesRequest, _recall_lists_pb2.ListPredicatesResponse]  # type: ignore[assignment]
+    """The predicates of a graph: declared, shipped and met ones by name."""
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
     """Finds what matters for a question, and reads everything else."""
@@ -187,5 +191,13 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_lists_pb2.ListEntitiesResponse, _abc.Awaitable[_recall_lists_pb2.ListEntitiesResponse]]:
         """Entities by filter, paged."""
+
+    @_abc_1.abstractmethod
+    def ListPredicates(
+        self,
+        request: _recall_lists_pb2.ListPredicatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ListPredicatesResponse, _abc.Awaitable[_recall_lists_pb2.ListPredicatesResponse]]:
+        """The predicates of a graph: declared, shipped and met ones by name."""
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

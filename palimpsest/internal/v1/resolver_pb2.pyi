@@ -573,21 +573,27 @@ class DeclarePredicateResponse(_message.Message):
 
     REVISION_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
+    PREDICATE_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The published revision; the current one when it was declared so before."""
     @_builtins.property
     def outcome(self) -> Global___Outcome:
         """What changed."""
 
+    @_builtins.property
+    def predicate(self) -> _values_pb2.Predicate:
+        """The predicate as it is now."""
+
     def __init__(
         self,
         *,
         revision: _builtins.int = ...,
         outcome: Global___Outcome | None = ...,
+        predicate: _values_pb2.Predicate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "predicate", b"predicate"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "predicate", b"predicate", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
