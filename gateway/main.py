@@ -8,10 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.api.admin import AdminServicer
 from gateway.api.credits import CreditServicer
-from gateway.api.graphs import GraphServicer
 from gateway.api.jobs import JobServicer
 from gateway.api.memory import MemoryServicer
 from gateway.api.mount import Servicers, served
+from gateway.api.predicates import GraphsAndPredicates
 from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
@@ -165,7 +165,7 @@ def _servicers(
     )
     predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds)
     return {
-        "GraphService": GraphServicer(stores.graphs, ServiceFacts(services), predicates),
+        "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
         "MemoryService": MemoryServicer(add, asserting, deleting, reads, browsing, stores.job_view, settings),
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),

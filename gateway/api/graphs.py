@@ -8,10 +8,8 @@ import grpc.aio
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
-from gateway.commands.predicates import Predicates
-from gateway.commands.reads import Place
 from gateway.errors import ValidationFailed, Violation
-from gateway.interceptors.call import current_caller, downstream_seconds
+from gateway.interceptors.call import current_caller
 from gateway.paging import page_of, token_of
 from gateway.store.graphs import GraphRow, Graphs
 from gateway.store.job_view import timestamp
@@ -39,12 +37,11 @@ class GraphFacts(Protocol):
 
 
 class GraphServicer:
-    """CreateGraph, GetGraph, UpdateGraph, ListGraphs, DeclarePredicate and ListPredicates."""
+    """CreateGraph, GetGraph, UpdateGraph and ListGraphs."""
 
-    def __init__(self, graphs: Graphs, facts: GraphFacts, predicates: Predicates) -> None:
+    def __init__(self, graphs: Graphs, facts: GraphFacts) -> None:
         self._graphs = graphs
         self._facts = facts
-        self._predicates = predicates
 
     async def CreateGraph(
         self, request: graph_pb2.CreateGraphRequest, context: Context
@@ -91,24 +88,6 @@ class GraphServicer:
             graphs=[graph_message(row) for row in listed.items],
             next_page_token=token_of(tenant, request, listed.after),
         )
-
-    async def DeclarePredicate(
-        self, request: graph_pb2.DeclarePredicateRequest, context: Context
-    ) -> graph_pb2.DeclarePredicateResponse:
-        caller = current_caller()
-        return await self._predicates.declare(caller.scope(request.graph_id), request, f"key:{caller.key}")
-
-    async def ListPredicates(
-        self, request: graph_pb2.ListPredicatesRequest, context: Context
-    ) -> graph_pb2.ListPredicatesResponse:
-        caller = current_caller()
-        asked = page_of(caller.tenant, request)
-        scope, place = caller.scope(request.graph_id), Place.of(asked.after)
-        page, following = await self._predicates.listed(
-            scope, request, place, asked.size, downstream_seconds(caller)
-        )
-        page.next_page_token = token_of(caller.tenant, request, following.text if following else "")
-        return page
 
 
 _NOT_ASKED = HeldFacts()

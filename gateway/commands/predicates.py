@@ -6,12 +6,12 @@ from contextlib import suppress
 
 from gateway.commands.reads import Place
 from gateway.convert.predicates import CARDINALITIES_IN, declared_out
+from gateway.errors import GraphExists
 from gateway.ingest.background import Background
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from palimpsest.internal.v1 import recall_lists_pb2, resolver_pb2
 from palimpsest.v1 import common_pb2, graph_pb2
-from services.domain.errors import GraphExists
 from services.domain.ids import Revision
 from services.domain.scope import Scope
 

@@ -1,4 +1,4 @@
-"""Predicates: what a caller means by the name or id of one, and the list of all of a graph's, as known then."""
+"""Predicates: what a caller means by the name or id of one, and the list of a graph's."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

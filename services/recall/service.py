@@ -37,7 +37,7 @@ class Recall:
         self._recalling = Recalling(parts, revisions, names, lexicons)
         self._statements = Statements(parts, revisions, names, self._predicates, lexicons)
         self._lists = Lists(parts, revisions, names, self._predicates)
-        self._entities = Entities(parts, revisions, names, readings)
+        self._entities = Entities(parts, revisions, names, self._predicates, readings)
         self._browsing = Browsing(parts, revisions)
         self._surroundings = Surroundings(parts)
 

@@ -3,18 +3,20 @@
 The statements keep the predicates that they were recorded under; only how these read is another from then on.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from services.domain.errors import ValidationFailed, Violation
 from services.domain.graph import Entity, EntityType
-from services.domain.ids import RecordId, Revision, derive_id
+from services.domain.ids import EntityId, RecordId, Revision, StatementId, derive_id
 from services.domain.instants import Instant
 from services.domain.lexicon import Lexicon, predicate_id
-from services.domain.predicates import Declaration, Declared, spelling
+from services.domain.predicates import Cardinality, Declaration, Declared, spelling
 from services.domain.scope import Scope
-from services.resolver.change import Draft
+from services.domain.slots import Reading
+from services.resolver.change import NOTHING, Draft
 from services.stores.graph.port import Alias, GraphStore
+from services.stores.graph.ties import Ties
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import Decision
 from services.stores.paging import Page
@@ -49,18 +51,19 @@ class Declaring:
         """Empty when that is declared already. Raises ValidationFailed, StoreUnavailable."""
         draft = Draft(revision)
         lexicon = await self._lexicons.at(scope, known)
-        declaration = spelt(declaration)
+        asked = spelt(declaration)
+        declaration = replace(asked, aliases=tuple(sorted(set(asked.aliases))))
         before = lexicon.declared.get(declaration.name)
-        if before is not None and spelt(before.declaration) == declaration:
+        if before is not None and before.declaration == declaration:
             return draft
-        check(declaration, lexicon)
+        check(asked, lexicon)
         made = RecordId(derive_id(scope, "declared", declaration.name, asking.stem))
         draft.declared[made] = Declared(made, declaration, revision)
         if before is not None:
             draft.readings_revoked.add(before.id)
         after = lexicon.after(draft.declared.values(), draft.readings_revoked)
         await self._node(scope, draft, declaration.name)
-        await self._again(scope, draft, changed(lexicon, after))
+        await self._again(scope, draft, lexicon, after)
         target = predicate_id(scope, declaration.name)
         decision = derive_id(scope, "decision", _ACTION, made, revision)
         draft.decisions.append(
@@ -77,29 +80,41 @@ class Declaring:
             draft.aliases[(name, EntityType.PREDICATE, id)] = Alias(name, EntityType.PREDICATE, id, name)
         draft.keys[id] = name
 
-    async def _again(self, scope: Scope, draft: Draft, keys: Iterable[str]) -> None:
-        for key in sorted(keys):
-            after = ""
+    async def _again(self, scope: Scope, draft: Draft, before: Lexicon, after: Lexicon) -> None:
+        """What reads otherwise, and what that was tied to and will be no more. Raises ValidationFailed."""
+        for key in sorted(changed(before, after)):
+            position = ""
             while True:
-                listed = await self._graph.of_predicate(
-                    scope, predicate_id(scope, key), None, Page(PAGE, after)
-                )
+                page = Page(PAGE, position)
+                listed = await self._graph.of_predicate(scope, predicate_id(scope, key), None, page)
                 draft.again.update(listed.items)
+                if not _tied_alike(before, after, key):
+                    draft.again |= await self._tied_before(scope, before, key, listed.items)
                 if len(draft.again) > MAX_DERIVED_AGAIN:
-                    raise ValidationFailed(
-                        Violation(
-                            "name",
-                            f"it would change how more than {MAX_DERIVED_AGAIN:,} statements read",
-                            "predicate.too_many_statements",
-                        )
-                    )
-                after = listed.after
-                if not after:
+                    what = f"it would change how more than {MAX_DERIVED_AGAIN:,} statements read"
+                    raise ValidationFailed(Violation("name", what, "predicate.too_many_statements"))
+                position = listed.after
+                if not position:
                     break
+
+    async def _tied_before(
+        self, scope: Scope, before: Lexicon, key: str, ids: Sequence[StatementId]
+    ) -> set[StatementId]:
+        reading = Reading(before.merged, {}, before.inverses)
+        recorded = predicate_id(scope, key)
+
+        def cardinality(predicate: EntityId) -> Cardinality:
+            return before.cardinality(before.name_of(predicate) or (key if predicate == recorded else ""))
+
+        ties = Ties(self._graph, scope, reading, cardinality, before.unspoken)
+        tied = await ties.of((await self._graph.records(scope, ids)).statements)
+        # Only those that are there.
+        there = await self._graph.records(scope, sorted(tied)) if tied else NOTHING
+        return {one.id for one in there.statements}
 
 
 def spelt(declaration: Declaration) -> Declaration:
-    """In canonical spelling; aliases in order, each once, without the name. Raises ValidationFailed."""
+    """In canonical spelling, aliases as they were given. Raises ValidationFailed with all that has none."""
     violations: list[Violation] = []
 
     def form(field: str, name: str) -> str:
@@ -117,7 +132,7 @@ def spelt(declaration: Declaration) -> Declaration:
             violations.append(Violation(f"aliases[{at}]", "is the name itself", "predicate.own_alias"))
     if violations:
         raise ValidationFailed(*violations)
-    return Declaration(name, declaration.cardinality, tuple(sorted(set(aliases))), inverse)
+    return Declaration(name, declaration.cardinality, tuple(aliases), inverse)
 
 
 def check(declaration: Declaration, lexicon: Lexicon) -> None:
@@ -167,12 +182,17 @@ def changed(before: Lexicon, after: Lexicon) -> set[str]:
     return {key for key in names if _meaning(before, key) != _meaning(after, key)}
 
 
-def _meaning(lexicon: Lexicon, key: str) -> tuple[str, str, str | None, str]:
+def _tied_alike(before: Lexicon, after: Lexicon, key: str) -> bool:
+    """Whether its statements share slots and triples with those of the same predicates as before."""
+    return _meaning(before, key)[:2] == _meaning(after, key)[:2]
+
+
+def _meaning(lexicon: Lexicon, key: str) -> tuple[str, str | None, str, str]:
     known = lexicon.known
     inverse = known.inverse(key)
     return (
         known.canonical(key),
-        known.cardinality(key),
         inverse,
+        known.cardinality(key),
         known.cardinality(inverse) if inverse else "",
     )

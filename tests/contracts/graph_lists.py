@@ -242,7 +242,8 @@ class GraphLists(GraphSuite):
         every = [ids[0], ids[1], ids[2], ids[4], ids[5]]
         listed = await store.of_predicate(make.scope, lives_in.id, None, Page(10))
         assert (listed.items, listed.after) == (every, "")
-        paged, after = [], ""
+        paged: list[StatementId] = []
+        after = ""
         for _ in range(3):
             listed = await store.of_predicate(make.scope, lives_in.id, None, Page(2, after))
             paged, after = [*paged, *listed.items], listed.after
