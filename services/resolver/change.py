@@ -84,6 +84,8 @@ class Draft:
     """Merges whose reasons go, since their episode is deleted."""
     parted: set[EntityId] = field(default_factory=set)
     """Whom merges named that count no more."""
+    reads_as: EntityId | None = None
+    """What merged entities read as with the draft; of a split one, before it."""
     revoked: Revoked = Revoked()
     decisions: list[Decision] = field(default_factory=list)
     asserted: list[Asserted] = field(default_factory=list)
@@ -111,7 +113,6 @@ class Draft:
             or self.merges
             or self.declared
             or self.readings_revoked
-            or self.merges_emptied
             or self.decisions
         )
 
@@ -148,6 +149,8 @@ class Outcome:
     asserted: tuple[Asserted, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     receipts: tuple[Receipt, ...] = ()
+    reads_as: EntityId | None = None
+    """What entities that were merged read as since; of one that was split, before."""
 
 
 @dataclass(frozen=True, slots=True)

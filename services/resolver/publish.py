@@ -266,4 +266,5 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         asserted=tuple(draft.asserted),
         dropped=tuple(draft.dropped),
         receipts=tuple(draft.receipts),
+        reads_as=draft.reads_as,
     )
