@@ -85,7 +85,8 @@ async def test_spans_are_verified_as_entities_read(world: World, tmp_path: Path)
     _, memory = memory_files(tmp_path)
     harm(
         memory,
-        "DELETE FROM memory_merges WHERE kind = 1 AND id NOT IN (SELECT record FROM memory_reading_revocations)",
+        "DELETE FROM memory_merges WHERE kind = 1 "
+        "AND id NOT IN (SELECT record FROM memory_reading_revocations)",
     )
     found = (await verify(world)).differences
     assert {one.kind for one in found} == {Kind.SPANS_DIFFER}
