@@ -121,20 +121,22 @@ class Closure:
         self.asked |= named
 
     async def _tied(self, graph: GraphStore, scope: Scope, stored: Records) -> set[StatementId]:
-        alike = {one: {one} for one in self.reads.values()}
-        for one, into in self.reads.items():
-            alike[into].add(one)
+        groups = {shown: {shown} for shown in self.reads.values()}
+        for node, into in self.reads.items():
+            groups[into].add(node)
 
-        def all_like(node: EntityId) -> set[EntityId]:
-            return alike.get(self.reads.get(node, node)) or {node}
+        def alike(node: EntityId) -> set[EntityId]:
+            return groups.get(self.reads.get(node, node)) or {node}
 
         single: set[NodePair] = set()
         tied = {side for verdict in stored.verdicts for side in (verdict.left, verdict.right)}
         for one in stored.statements:
-            subjects, predicates = all_like(one.subject), all_like(one.predicate)
+            subjects, predicates = alike(one.subject), alike(one.predicate)
             if self.cardinality(self.reads.get(one.predicate, one.predicate)) is Cardinality.SINGLE:
                 single.update(product(subjects, predicates))
-            targets = {one.object} if isinstance(one.object, Literal) else all_like(one.object)
+            targets: set[EntityId | Literal] = {one.object}
+            if not isinstance(one.object, Literal):
+                targets |= alike(one.object)
             if len(subjects) * len(predicates) * len(targets) > 1:
                 tied |= {statement_id(scope, *triple) for triple in product(subjects, predicates, targets)}
         if single:
