@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 import pytest_asyncio
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -20,9 +21,11 @@ from palimpsest.v1 import (
     episode_pb2,
     graph_pb2,
     jobs_pb2,
+    memory_entities_pb2,
     memory_episodes_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
+    memory_voice_pb2,
     recall_pb2,
     recall_subgraph_pb2,
 )
@@ -156,6 +159,12 @@ def recall(ids: Ids) -> Message:
 
 ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "GraphService/CreateGraph": lambda ids: graph_pb2.CreateGraphRequest(graph_id=ids.graph),
+    "GraphService/UpdateGraph": lambda ids: graph_pb2.UpdateGraphRequest(
+        graph_id=ids.graph,
+        settings=graph_pb2.GraphSettings(),
+        update_mask=FieldMask(paths=["time_zone"]),
+    ),
+    "GraphService/ListGraphs": lambda _: graph_pb2.ListGraphsRequest(),
     "GraphService/GetGraph": lambda ids: graph_pb2.GetGraphRequest(graph_id=ids.graph),
     "MemoryService/AddEpisode": add_episode,
     "MemoryService/AssertTriples": assert_triples,
@@ -172,11 +181,24 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/GetTimeline": lambda ids: memory_statements_pb2.GetTimelineRequest(
         graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids)
     ),
+    "MemoryService/ListEpisodes": lambda ids: memory_episodes_pb2.ListEpisodesRequest(
+        graph_id=ids.graph, session_id=SESSION
+    ),
+    "MemoryService/ListVoiceAspects": lambda ids: memory_voice_pb2.ListVoiceAspectsRequest(
+        graph_id=ids.graph, include_ended=True
+    ),
+    "MemoryService/GetEntity": lambda ids: memory_entities_pb2.GetEntityRequest(
+        graph_id=ids.graph, entity=an_entity(ids)
+    ),
+    "MemoryService/ListEntities": lambda ids: memory_entities_pb2.ListEntitiesRequest(
+        graph_id=ids.graph, name_prefix=ids.words[0]
+    ),
     "RecallService/Recall": recall,
     "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
     ),
     "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
+    "JobService/ListJobs": lambda ids: jobs_pb2.ListJobsRequest(graph_id=ids.graph),
     "JobService/WatchJob": lambda ids: jobs_pb2.WatchJobRequest(job_id=ids.job),
     "CreditService/GetBalance": lambda _: credits_pb2.GetBalanceRequest(),
     "CreditService/ListLedgerEntries": lambda ids: credits_pb2.ListLedgerEntriesRequest(job_id=ids.job),
@@ -184,6 +206,12 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "AdminService/CreateApiKey": lambda _: admin_pb2.CreateApiKeyRequest(
         tenant_id="one", scopes=[admin_pb2.API_KEY_SCOPE_READ]
     ),
+    "AdminService/SuspendTenant": lambda _: admin_pb2.SuspendTenantRequest(tenant_id="one"),
+    "AdminService/SetLimits": lambda _: admin_pb2.SetLimitsRequest(
+        tenant_id="one", limits=admin_pb2.TenantLimits(max_jobs=1)
+    ),
+    "AdminService/ListApiKeys": lambda _: admin_pb2.ListApiKeysRequest(tenant_id="one"),
+    "AdminService/RevokeApiKey": lambda _: admin_pb2.RevokeApiKeyRequest(key_id="0" * 16),
     "AdminService/GrantCredits": lambda _: admin_pb2.GrantCreditsRequest(
         tenant_id="one", amount_micros=1, request_id="grant"
     ),
@@ -196,6 +224,7 @@ NO_PLACE = {
     "MemoryService/DeleteEpisode": "EPISODE_NOT_FOUND",
     "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
+    "MemoryService/GetEntity": "ENTITY_NOT_FOUND",
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",
@@ -204,11 +233,14 @@ NO_PLACE = {
 """What an id that is not the caller's is answered with. Filters of lists just find nothing."""
 EMPTY = {"MemoryService/ListStatements": "statements", "CreditService/ListLedgerEntries": "entries"}
 MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
+FILTERS_BY_GRAPH = {"JobService/ListJobs"}
+"""Lists of the gateway itself: a graph that is not there has none."""
 TELLS_WORDS = {
     "MemoryService/GetEpisode",
     "MemoryService/GetStatement",
     "MemoryService/ListStatements",
     "MemoryService/GetTimeline",
+    "MemoryService/ListVoiceAspects",
     "RecallService/Recall",
     "RecallService/GetSubgraph",
 }
@@ -294,7 +326,7 @@ async def test_an_id_of_the_twins_is_like_one_of_nobody(twins: Twins, name: str)
         name
         for name in TENANTS
         if {"graph_id", "graph_ids"} & set(METHODS[f"/palimpsest.v1.{name}"].input_type.fields_by_name)
-        and name not in MAKES_ITS_GRAPH
+        and name not in MAKES_ITS_GRAPH | FILTERS_BY_GRAPH
     ],
 )
 async def test_a_graph_of_the_twins_is_like_one_that_is_not_there(twins: Twins, name: str) -> None:
@@ -333,6 +365,8 @@ async def test_pages_and_cursors_are_bound_to_their_tenant(twins: Twins) -> None
         "MemoryService/ListStatements": memory_statements_pb2.ListStatementsRequest(
             graph_id=GRAPH, page_size=1
         ),
+        "MemoryService/ListEpisodes": memory_episodes_pb2.ListEpisodesRequest(graph_id=GRAPH, page_size=1),
+        "MemoryService/ListEntities": memory_entities_pb2.ListEntitiesRequest(graph_id=GRAPH, page_size=1),
         "CreditService/ListLedgerEntries": credits_pb2.ListLedgerEntriesRequest(page_size=1),
     }
     for name, request in lists.items():
