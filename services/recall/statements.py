@@ -73,7 +73,7 @@ class Statements:
     async def _slot(
         self, scope: Scope, subjects: Sequence[Entity], predicate: Entity, known_at: Revision
     ) -> tuple[Entity, list[StatementView]]:
-        """Of several entities of one name, the first that has anything in the slot of all that reads as it."""
+        """Of several entities of one name, the first that has anything in its group's slot."""
         reads = await self._readings.of(scope, known_at)
         for subject in subjects:
             pairs = [(one, other) for one in reads.group(subject.id) for other in reads.group(predicate.id)]
