@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from itertools import count
+from typing import Any
 
 import grpc
 import pytest
@@ -106,7 +107,7 @@ async def test_two_names_are_one_until_they_are_split(memory: Memory) -> None:
 async def test_what_can_not_be_is_refused(memory: Memory) -> None:
     known, calls = await ids(memory), memory.tenant.memory
     before = await memory.facts()
-    refusals = {
+    refusals: dict[str, list[tuple[Any, Any]]] = {
         "VALIDATION_FAILED": [
             (calls.MergeEntities, merging(known["Ada"], known["Ada"])),
             (calls.MergeEntities, merging(known["Ada"], known["Acme"], request_id="types")),
