@@ -6,7 +6,7 @@ lexicon says as what it reads. So a declaration made before or after a text give
 leaves nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from services.domain.beliefs import in_force
@@ -23,7 +23,7 @@ def predicate_id(scope: Scope, key: str) -> EntityId:
 
 
 class Lexicon:
-    """Immutable. `known` is how names read; `merged`, `inverses` and `unspoken` say it of entities."""
+    """Immutable. `known` is how names read; `merged` and `inverses` say it of entities."""
 
     def __init__(
         self,
@@ -47,16 +47,16 @@ class Lexicon:
             id: predicate_id(scope, self.known.canonical(key)) for id, key in self._keys.items()
         }
         """Predicates that read as others."""
+        groups: dict[EntityId, set[EntityId]] = {}
+        for id, shown in self.merged.items():
+            groups.setdefault(shown, {shown}).add(id)
+        self._groups = {shown: frozenset(ids) for shown, ids in groups.items()}
         pairs = self.known.inverses
         named = {name: predicate_id(scope, name) for pair in pairs.items() for name in pair}
         self.inverses: Mapping[EntityId, EntityId] = {
             named[one]: named[other] for one, other in pairs.items()
         }
         """Predicates that say the same from object to subject, both ways; as others read."""
-        self.unspoken: frozenset[EntityId] = frozenset(
-            predicate_id(scope, name) for name in shipped.turned - self._own
-        )
-        """Predicates under which nothing is recorded, since their inverse takes it all."""
         self._keys |= {id: name for name, id in named.items()}
         self._keys |= {id: self.known.canonical(self._keys[one]) for one, id in self.merged.items()}
 
@@ -79,11 +79,13 @@ class Lexicon:
         return spelt if spelt in self._own else self._shipped.canonical(spelt)
 
     def turned(self, name: str) -> str | None:
-        """The name under which it is recorded from object to subject, if it is."""
+        """The name under which it is recorded from object to subject, if it is: by what ships alone."""
         key = self.key(name)
-        inverse = self._shipped.inverse(key)
-        kept = self.known.canonical(key) == key and self.known.inverse(key) == inverse
-        return inverse if key in self._shipped.turned and kept else None
+        return self._shipped.inverse(key) if key in self._shipped.turned else None
+
+    def shipped_inverse(self, name: str) -> str | None:
+        """The inverse that ships, which no declaration may change: it is how statements are recorded."""
+        return self._shipped.inverse(self.key(name))
 
     def keys(self, name: str) -> list[str]:
         """All forms under which statements are recorded that read as this name; its canonical form first."""
@@ -92,6 +94,15 @@ class Lexicon:
             key for key in self._own if self.known.canonical(key) == canonical and key != canonical
         )
         return [canonical, *others]
+
+    def alike(self, predicate: EntityId) -> Collection[EntityId]:
+        """Predicates that read as one with this one, itself included."""
+        shown = self.merged.get(predicate, predicate)
+        return self._groups.get(shown, frozenset((shown,)))
+
+    def inverse_of(self, predicate: EntityId) -> EntityId | None:
+        """As what reads the predicate that says the same from object to subject."""
+        return self.inverses.get(self.merged.get(predicate, predicate))
 
     def id_of(self, name: str) -> EntityId:
         """The entity of a canonical name, whether or not anything was said by it."""

@@ -14,9 +14,10 @@ from services.recall.messages import entity_out
 from services.recall.parts import Parts
 from services.recall.predicates import Predicates
 from services.recall.question import MAX_HOPS
+from services.recall.readings import ReadAs, Readings, shown_as, steps_as
 from services.recall.revisions import Known, Revisions
 from services.recall.seeds import Names
-from services.stores.graph.port import AsOf, StatementFilter, StatementView
+from services.stores.graph.port import AsOf, StatementFilter, StatementView, Step
 from services.stores.paging import Listed, Page
 from services.wire.fields import entity_type, maybe
 
@@ -43,24 +44,29 @@ class _Asked:
 class Lists:
     """Lists and walks, as known at a revision."""
 
-    def __init__(self, parts: Parts, revisions: Revisions, names: Names, predicates: Predicates) -> None:
+    def __init__(
+        self, parts: Parts, revisions: Revisions, names: Names, predicates: Predicates, readings: Readings
+    ) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
         self._predicates = predicates
+        self._readings = readings
 
     async def statements(self, scope: Scope, request: pb.ListStatementsRequest) -> pb.ListStatementsResponse:
         """A name that nothing has here gives an empty list. Raises ValidationFailed, RevisionNotReady."""
         known = await self._revisions.known(scope, request.known_at, request.min_revision)
-        asked = await self._asked(scope, request, known)
+        reads = await self._readings.of(scope, known.at)
+        asked = await self._asked(scope, request, known, reads)
         size = min(request.page_size, MAX_PAGE) if request.page_size > 0 else DEFAULT_PAGE
         listed = await self._page(scope, asked, Page(size, request.after)) if asked else Listed([])
+        views = await shown_as(self._parts.graph, scope, listed.items, reads)
         lexicon = await self._predicates.lexicon(scope, known.at)
         described = await describe(
-            self._parts.graph, self._parts.revisions, scope, listed.items, known.at, lexicon=lexicon
+            self._parts.graph, self._parts.revisions, scope, views, known.at, lexicon=lexicon
         )
         return pb.ListStatementsResponse(
-            statements=[described.statement(view) for view in listed.items],
+            statements=[described.statement(view) for view in views],
             after=listed.after,
             revision=known.at,
         )
@@ -78,11 +84,13 @@ class Lists:
         at = AsOf(known.at) if request.include_ended else AsOf(known.at, _as_of(request))
         per_level = min(request.per_level, MAX_PER_LEVEL) if request.per_level > 0 else DEFAULT_PER_LEVEL
         hops = min(max(request.max_hops, 0), MAX_HOPS)
-        steps = (
-            await self._parts.graph.walk(scope, [seed.id for seed in seeds], at, hops, per_level)
-            if seeds and hops
-            else ()
-        )
+        steps: Sequence[Step] = ()
+        if seeds and hops:
+            reads = await self._readings.of(scope, known.at)
+            met = await self._parts.graph.walk(
+                scope, [seed.id for seed in seeds], at, hops, per_level, reads.together
+            )
+            steps = await steps_as(self._parts.graph, scope, met, reads)
         described = await describe(
             self._parts.graph, self._parts.revisions, scope, [step.view for step in steps], known.at
         )
@@ -95,7 +103,9 @@ class Lists:
             revision=known.at,
         )
 
-    async def _asked(self, scope: Scope, request: pb.ListStatementsRequest, known: Known) -> _Asked | None:
+    async def _asked(
+        self, scope: Scope, request: pb.ListStatementsRequest, known: Known, reads: ReadAs
+    ) -> _Asked | None:
         """None when a filter names what is not here."""
         subjects = await self._ids(scope, request.subject, request.subject_type, known.at)
         meant = (
@@ -108,9 +118,9 @@ class Lists:
         aspects = [_aspect(name) for name in request.aspects if name]
         literal = request.object if request.object and not objects else ""
         where = StatementFilter(
-            subjects=subjects,
+            subjects=reads.spread(subjects),
             predicates=meant.near if meant else (),
-            objects=objects,
+            objects=reads.spread(objects),
             # An unclassified statement can't be asked of the store.
             aspects=() if "" in request.aspects else aspects,
             episodes=episodes,
@@ -124,7 +134,7 @@ class Lists:
         fits = _fits(literal, wanted)
         if meant is None or not meant.far or literal:
             return _Asked([where], at, fits)
-        turned = replace(where, subjects=objects, predicates=meant.far, objects=subjects)
+        turned = replace(where, subjects=where.objects, predicates=meant.far, objects=where.subjects)
         return _Asked([where, turned] if meant.near else [turned], at, fits)
 
     async def _ids(self, scope: Scope, named: str, type: str, known_at: Revision) -> list[EntityId]:

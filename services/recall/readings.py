@@ -9,8 +9,9 @@ from services.domain.graph import Entity
 from services.domain.identity import Merge, merged
 from services.domain.ids import EntityId, Revision
 from services.domain.scope import Scope
-from services.stores.graph.port import GraphStore, StatementView
+from services.stores.graph.port import GraphStore, StatementView, Step
 from services.stores.memory.groups import all_merges
+from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import ReadingStore
 
 MAX_KEPT = 200_000
@@ -46,9 +47,10 @@ class ReadAs:
 AS_THEMSELVES = ReadAs()
 
 
-def read_as(merges: Iterable[Merge]) -> ReadAs:
-    """How entities read by merges that count."""
-    reads = merged(merges)
+def read_as(merges: Iterable[Merge], predicates: Mapping[EntityId, EntityId]) -> ReadAs:
+    """How entities read by merges that count, and predicates by what is declared of them."""
+    reads = dict(merged(merges))
+    reads = {id: reads.get(into, into) for id, into in predicates.items()} | reads
     if not reads:
         return AS_THEMSELVES
     groups: defaultdict[EntityId, list[EntityId]] = defaultdict(list)
@@ -60,8 +62,12 @@ def read_as(merges: Iterable[Merge]) -> ReadAs:
 class Readings:
     """Loads and keeps how the entities of a graph read: as of a published revision the same for ever."""
 
-    def __init__(self, store: ReadingStore, max_kept: int = MAX_KEPT) -> None:
+    def __init__(
+        self, store: ReadingStore, lexicons: Lexicons, graph: GraphStore, max_kept: int = MAX_KEPT
+    ) -> None:
         self._store = store
+        self._lexicons = lexicons
+        self._graph = graph
         self._max_kept = max_kept
         self._kept: OrderedDict[tuple[Scope, Revision], ReadAs] = OrderedDict()
         self._size = 0
@@ -72,7 +78,8 @@ class Readings:
         if place in self._kept:
             self._kept.move_to_end(place)
             return self._kept[place]
-        found = read_as(in_force(await all_merges(self._store, scope), known_at))
+        counting = in_force(await all_merges(self._store, scope), known_at)
+        found = read_as(counting, await self._predicates(scope, known_at))
         if place not in self._kept:
             self._kept[place] = found
             self._size += 1 + len(found.merged)
@@ -80,6 +87,13 @@ class Readings:
             _, gone = self._kept.popitem(last=False)
             self._size -= 1 + len(gone.merged)
         return found
+
+    async def _predicates(self, scope: Scope, known_at: Revision) -> Mapping[EntityId, EntityId]:
+        """What predicates that are there read as, where something else is declared."""
+        synonyms = (await self._lexicons.at(scope, known_at)).merged
+        named = sorted({*synonyms, *synonyms.values()})
+        here = {one.id for one in await self._graph.entities(scope, named)} if named else set()
+        return {id: into for id, into in synonyms.items() if {id, into} <= here}
 
 
 async def shown_as(
@@ -111,3 +125,11 @@ async def shown_as(
 
 def _nodes(view: StatementView) -> Iterable[Entity]:
     return (node for node in (view.subject, view.predicate, view.object) if node is not None)
+
+
+async def steps_as(graph: GraphStore, scope: Scope, steps: Sequence[Step], reads: ReadAs) -> list[Step]:
+    """Steps of a walk over what entities read as, as `shown_as`."""
+    views = await shown_as(graph, scope, [step.view for step in steps], reads)
+    return [
+        replace(step, view=view, via=reads.root(step.via)) for step, view in zip(steps, views, strict=True)
+    ]

@@ -9,6 +9,7 @@ from services.domain.ids import EntityId, Revision
 from services.domain.names import compatible, name_key
 from services.domain.scope import Scope
 from services.recall.ids import is_our_id
+from services.recall.readings import Readings
 from services.stores.graph.port import GraphStore
 
 NAMED, FOUND_BY_WORDS, FOUND_BY_VECTOR = 1.0, 0.5, 0.3
@@ -26,10 +27,14 @@ class Hints:
 
 
 class Names:
-    """Finds entities by the ids and names of callers, as known at a revision."""
+    """Finds entities by the ids and names of callers, as known at a revision.
 
-    def __init__(self, graph: GraphStore) -> None:
+    One that reads as another is found as that one.
+    """
+
+    def __init__(self, graph: GraphStore, readings: Readings) -> None:
         self._graph = graph
+        self._readings = readings
 
     async def entities(
         self, scope: Scope, named: str, known_at: Revision, type: EntityType = EntityType.UNKNOWN
@@ -58,14 +63,26 @@ class Names:
         found: dict[str, list[Entity]] = {}
         for name in named:
             those = by_key.get(keys[name], ()) if name in keys else _one(by_id, EntityId(name))
-            found[name] = [
+            fitting = [
                 one
                 for one in those
                 if one.created_at <= known_at
                 and one.type is not EntityType.PREDICATE
                 and compatible(one.type, type)
             ]
+            found[name] = await self._roots(scope, fitting, known_at)
         return found
+
+    async def _roots(self, scope: Scope, found: Sequence[Entity], known_at: Revision) -> list[Entity]:
+        """What these read as, each once."""
+        if not found:
+            return []
+        reads = await self._readings.of(scope, known_at)
+        here = {one.id: one for one in found}
+        roots = list(dict.fromkeys(reads.root(id) for id in here))
+        others = [id for id in roots if id not in here]
+        here |= {one.id: one for one in await self._graph.entities(scope, others)} if others else {}
+        return [here[id] for id in roots if id in here]
 
 
 def _one(by_id: Mapping[EntityId, Entity], id: EntityId) -> list[Entity]:

@@ -30,16 +30,16 @@ class Recall:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         revisions = Revisions(parts.revisions, parts.options.wait_seconds)
-        names = Names(parts.graph)
         lexicons = Lexicons(parts.readings, parts.vocabulary)
+        readings = Readings(parts.readings, lexicons, parts.graph)
+        names = Names(parts.graph, readings)
         self._predicates = Predicates(parts.graph, lexicons, parts.revisions, revisions)
-        readings = Readings(parts.readings)
-        self._recalling = Recalling(parts, revisions, names, lexicons)
-        self._statements = Statements(parts, revisions, names, self._predicates, lexicons)
-        self._lists = Lists(parts, revisions, names, self._predicates)
+        self._recalling = Recalling(parts, revisions, names, lexicons, readings)
+        self._statements = Statements(parts, revisions, names, self._predicates, readings)
+        self._lists = Lists(parts, revisions, names, self._predicates, readings)
         self._entities = Entities(parts, revisions, names, self._predicates, readings)
         self._browsing = Browsing(parts, revisions)
-        self._surroundings = Surroundings(parts)
+        self._surroundings = Surroundings(parts, readings)
 
     @property
     def held_scopes(self) -> int:

@@ -8,6 +8,7 @@ from services.domain.lexicon import Lexicon
 from services.domain.predicates import Cardinality
 from services.domain.records import Verdict
 from services.domain.scope import Scope
+from services.recall.readings import ReadAs, shown_as
 from services.stores.graph.port import AsOf, GraphStore, StatementFilter, StatementView
 from services.stores.paging import Page
 
@@ -25,45 +26,35 @@ async def read_slots(
     views: Sequence[StatementView],
     verdicts: Sequence[Verdict],
     known_at: Revision,
+    reads: ReadAs,
 ) -> Slots:
     """What competes with some statements: in a SINGLE slot all of it, elsewhere what `verdicts` connect.
 
+    `views` are shown as their nodes read, and so are the answers.
     Raises StoreUnavailable.
     """
     single = [view for view in views if lexicon.cardinality(view.predicate.key) is Cardinality.SINGLE]
     rivals: dict[StatementId, StatementView] = {view.statement.id: view for view in views}
     if single:
         where = StatementFilter(
-            subjects=list({view.subject.id for view in single}),
-            predicates=sorted({id for view in single for id in recorded_as(lexicon, view.predicate.id)}),
+            subjects=reads.spread(view.subject.id for view in single),
+            predicates=reads.spread(view.predicate.id for view in single),
             include_ended=True,
         )
         listed = await graph.list_statements(scope, where, AsOf(known_at), Page(MAX_RIVALS))
-        rivals |= {view.statement.id: view for view in listed.items}
+        shown = await shown_as(graph, scope, listed.items, reads)
+        rivals |= {view.statement.id: view for view in shown}
     multi = {view.statement.id for view in views} - {view.statement.id for view in single}
     pairs = [pair for pair in ((one.left, one.right) for one in verdicts) if multi.intersection(pair)]
     paired = dict.fromkeys(id for pair in pairs for id in pair)
     missing = [id for id in paired if id not in rivals][:MAX_RIVALS]
     if missing:
-        found = await graph.views(scope, missing, AsOf(known_at))
+        found = await shown_as(graph, scope, await graph.views(scope, missing, AsOf(known_at)), reads)
         rivals |= {view.statement.id: view for view in found if view.spans}
-    read: dict[tuple[EntityId, EntityId], list[StatementView]] = defaultdict(list)
+    slots: dict[tuple[EntityId, EntityId], list[StatementView]] = defaultdict(list)
     for view in rivals.values():
-        read[view.subject.id, _shown(lexicon, view)].append(view)
-    return {
-        (view.subject.id, view.predicate.id): read[view.subject.id, _shown(lexicon, view)]
-        for view in rivals.values()
-    }
-
-
-def _shown(lexicon: Lexicon, view: StatementView) -> EntityId:
-    return lexicon.merged.get(view.predicate.id, view.predicate.id)
-
-
-def recorded_as(lexicon: Lexicon, predicate: EntityId) -> Sequence[EntityId]:
-    """Every predicate that reads as this one does."""
-    shown = lexicon.merged.get(predicate, predicate)
-    return [shown, *(id for id, into in lexicon.merged.items() if into == shown)]
+        slots[view.subject.id, view.predicate.id].append(view)
+    return slots
 
 
 def replaced_by(view: StatementView, slot: Sequence[StatementView]) -> list[StatementView]:

@@ -12,10 +12,10 @@ from services.recall.describe import Described, describe
 from services.recall.messages import entity_out, predicate_out
 from services.recall.parts import Parts
 from services.recall.predicates import Meant, Predicates
+from services.recall.readings import Readings, shown_as
 from services.recall.revisions import Revisions
 from services.recall.seeds import Names
 from services.stores.graph.port import AsOf, StatementView
-from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 from services.wire.fields import entity_type
 
@@ -27,13 +27,13 @@ class Statements:
     """Reads statements as known at a revision."""
 
     def __init__(
-        self, parts: Parts, revisions: Revisions, names: Names, predicates: Predicates, lexicons: Lexicons
+        self, parts: Parts, revisions: Revisions, names: Names, predicates: Predicates, readings: Readings
     ) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
         self._predicates = predicates
-        self._lexicons = lexicons
+        self._readings = readings
 
     async def read(self, scope: Scope, request: pb.ReadStatementRequest) -> pb.ReadStatementResponse:
         """Raises StatementNotFound, RevisionNotReady, StoreUnavailable."""
@@ -43,8 +43,9 @@ class Statements:
         # One whose text was forgotten is told by its id and dates alone, as the log of beliefs keeps them.
         if not views:
             raise StatementNotFound(request.statement_id)
+        views = await shown_as(self._parts.graph, scope, views, await self._readings.of(scope, known.at))
         past = request.include_past_beliefs
-        lexicon = await self._lexicons.at(scope, known.at)
+        lexicon = await self._predicates.lexicon(scope, known.at)
         described = await describe(
             self._parts.graph,
             self._parts.revisions,
@@ -75,7 +76,7 @@ class Statements:
         if meant is None:
             raise PredicateNotFound(request.predicate)
         subject, views = await self._slot(scope, subjects, meant, known.at)
-        lexicon = await self._lexicons.at(scope, known.at)
+        lexicon = await self._predicates.lexicon(scope, known.at)
         past = request.include_past_beliefs
         described = await describe(
             self._parts.graph, self._parts.revisions, scope, views, known.at, past, lexicon=lexicon
@@ -94,16 +95,19 @@ class Statements:
     async def _slot(
         self, scope: Scope, subjects: Sequence[Entity], meant: Meant, known_at: Revision
     ) -> tuple[Entity, list[StatementView]]:
-        """Of several entities of one name, the first that has anything in the slot."""
+        """Of several entities of one name, the first that has anything in its group's slot."""
+        reads = await self._readings.of(scope, known_at)
         for subject in subjects:
-            pairs = [(subject.id, predicate) for predicate in meant.near]
+            group = reads.group(subject.id)
+            pairs = [(one, predicate) for one in group for predicate in meant.near]
             slots = await self._parts.graph.slots(scope, pairs) if pairs else {}
             ids = [id for pair in pairs for id in slots.get(pair, ())]
-            for predicate in meant.far:
-                ids += await self._of_object(scope, predicate, subject.id)
-            views = await self._parts.graph.views(scope, ids, AsOf(known_at))
+            for one in group:
+                for predicate in meant.far:
+                    ids += await self._of_object(scope, predicate, one)
+            views = await self._parts.graph.views(scope, ids, AsOf(known_at)) if ids else ()
             if views:
-                return subject, list(views)
+                return subject, await shown_as(self._parts.graph, scope, views, reads)
         return subjects[0], []
 
     async def _of_object(self, scope: Scope, predicate: EntityId, target: EntityId) -> list[StatementId]:

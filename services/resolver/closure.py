@@ -1,8 +1,8 @@
 """Closure: the statements whose spans depend on each other, read whole before spans are derived.
 
 A SINGLE predicate ties all statements of its subject, and of its object where its inverse is SINGLE; a
-verdict ties its two statements, whatever their predicates; statements that read as one triple are tied.
-What a draft adds is laid over what the store has.
+verdict ties its two statements, whatever their predicates; a merge or a declaration ties what it makes the
+same triple or the same slot, and did before the draft. What a draft adds is laid over what the store has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,10 +13,15 @@ from services.domain.ids import EntityId, RecordId, StatementId
 from services.domain.lexicon import Lexicon
 from services.domain.predicates import Cardinality
 from services.domain.scope import Scope
-from services.domain.slots import Reading
+from services.domain.slots import Reading, Slot
 from services.resolver.change import NOTHING, Draft
+from services.resolver.readings import Readings
 from services.stores.graph.port import GraphStore, Records
-from services.stores.graph.ties import Ties, members
+from services.stores.graph.ties import Ties
+from services.stores.paging import Page
+
+_NAMING = 1_000
+"""Statements of merged entities that are asked for at once."""
 
 
 class _Identified(Protocol):
@@ -30,20 +35,33 @@ T = TypeVar("T", bound=_Identified)
 class Closure:
     """Reads and keeps the records of everything a draft's spans depend on."""
 
-    def __init__(self, graph: GraphStore, lexicon: Lexicon, scope: Scope, draft: Draft) -> None:
-        """`lexicon`: as known once the draft is published."""
+    def __init__(
+        self,
+        graph: GraphStore,
+        readings: Readings,
+        lexicons: tuple[Lexicon, Lexicon],
+        scope: Scope,
+        draft: Draft,
+    ) -> None:
+        """`lexicons`: as known before the draft and with it."""
         self._graph = graph
-        self._lexicon = lexicon
-        self._synonyms = members(lexicon.merged)
+        self._readings = readings
+        self._before, self._after = lexicons
+        self._synonyms = (self._before, self._after)[: 1 if self._before is self._after else 2]
+        self._asked: set[EntityId] = set()
+        self._ties = Ties(graph, scope, self._alike, self._turned, self._single, self._single_from_object)
         self._scope = scope
         self._draft = draft
         # Drafted entities among them: one that was forgotten and is named again has its key back.
         self._keys: dict[EntityId, str] = dict(draft.keys)
 
     async def read(self) -> Records:
-        """The closure of the draft's touched statements, with the draft's records and revocations applied."""
+        """The closure of the draft's touched statements, with the draft's records and revocations applied.
+
+        Touched, too, is whatever names an entity that reads otherwise from the draft on.
+        """
         found = NOTHING
-        missing = self._draft.touched()
+        missing = self._draft.touched() | await self._reread()
         known: set[StatementId] = set()
         while missing:
             stored = await self._stored(missing)
@@ -53,15 +71,27 @@ class Closure:
         return found
 
     def cardinality(self, predicate: EntityId) -> Cardinality:
-        """Of a predicate that `read` has met, or that one reads as."""
-        # Empty once the predicate was forgotten with all that it said.
-        return self._lexicon.cardinality(self._lexicon.name_of(predicate) or self._keys.get(predicate, ""))
+        """Of a predicate that `read` has met, or that one reads as; with the draft."""
+        return self._cardinality(self._after, predicate)
 
     @property
     def reading(self) -> Reading:
-        """How the entities that `read` has met read, ties broken by their keys."""
-        merged = {id: into for id, into in self._lexicon.merged.items() if id in self._keys}
-        return Reading(merged, self._keys, self._lexicon.inverses)
+        """How the entities that `read` has met read with the draft, ties broken by their keys."""
+        merges = self._readings.reading(self._keys).merged
+        synonyms = {id: into for id, into in self._after.merged.items() if id in self._keys}
+        return Reading({**synonyms, **merges}, self._keys, self._after.inverses)
+
+    async def _reread(self) -> set[StatementId]:
+        changed = sorted(await self._readings.changed())
+        found: set[StatementId] = set()
+        page = Page(_NAMING)
+        while changed:
+            listed = await self._graph.naming(self._scope, changed, page)
+            found.update(listed.items)
+            if not listed.after:
+                break
+            page = Page(_NAMING, listed.after)
+        return found
 
     async def _stored(self, statements: set[StatementId]) -> Records:
         unread = sorted(statements - self._draft.read)
@@ -73,34 +103,83 @@ class Closure:
         drafted = [one for one in self._draft.statements.values() if one.id in wanted]
         statements = [one for one in (*stored.statements, *drafted) if one.id in wanted]
         await self._learn(statements)
-        ties = Ties(self._graph, self._scope, self.reading, self.cardinality, self._lexicon.unspoken)
-        drafts = list(self._draft.statements.values())
-        await self._learn(drafts)
-        tied = await ties.of(statements) | ties.among(drafts, statements)
+        await self._learn(list(self._draft.statements.values()))
+        tied = await self._ties.of(statements) | self._drafted_with(statements)
         for verdict in (*stored.verdicts, *self._draft.verdicts.values()):
             pair = {verdict.left, verdict.right}
             if verdict.revoked_at is None and pair & wanted:
                 tied |= pair
         return tied
 
+    def _drafted_with(self, statements: Sequence[Statement]) -> set[StatementId]:
+        """Drafted statements that share a SINGLE slot with any of these."""
+        near: set[Slot] = set()
+        far: set[Slot] = set()
+        for one in statements if self._draft.statements else ():
+            slots, turned = self._ties.slots(one)
+            near |= slots
+            far |= turned
+        return {
+            one.id
+            for one in self._draft.statements.values()
+            if (one.subject, one.predicate) in near or (one.object, one.predicate) in far
+        }
+
+    def _alike(self, entity: EntityId) -> set[EntityId]:
+        """Those that read as one with it, before the draft or with it; predicates if they are there."""
+        found = set(self._readings.alike(entity))
+        for lexicon in self._synonyms:
+            found |= {one for id in tuple(found) for one in lexicon.alike(id)}
+        return {one for one in found if one == entity or one in self._keys or one not in self._asked}
+
+    def _turned(self, predicate: EntityId) -> set[EntityId]:
+        """Predicates that say the same from the object's end, before the draft or with it."""
+        found: set[EntityId] = set()
+        for lexicon in self._synonyms:
+            for one in self._alike(predicate):
+                inverse = lexicon.inverse_of(one)
+                found |= {id for id in lexicon.alike(inverse) if id in self._keys} if inverse else set()
+        return found
+
+    def _single(self, predicate: EntityId) -> bool:
+        return any(
+            self._cardinality(lexicon, one) is Cardinality.SINGLE
+            for lexicon in self._synonyms
+            for one in self._alike(predicate)
+        )
+
+    def _single_from_object(self, predicate: EntityId) -> bool:
+        return any(
+            (inverse := lexicon.inverse_of(one)) is not None
+            and self._cardinality(lexicon, inverse) is Cardinality.SINGLE
+            for lexicon in self._synonyms
+            for one in self._alike(predicate)
+        )
+
+    def _cardinality(self, lexicon: Lexicon, predicate: EntityId) -> Cardinality:
+        # Its key is empty once the predicate was forgotten with all that it said.
+        return lexicon.cardinality(lexicon.name_of(predicate) or self._keys.get(predicate, ""))
+
     async def _learn(self, statements: Sequence[Statement]) -> None:
-        named = {statement.predicate for statement in statements}
-        named |= {id for one in set(named) for id in self._recorded_as(one)}
-        named |= {one.object for one in statements if not isinstance(one.object, Literal)}
-        named |= {one.subject for one in statements if self._has_inverse(one.predicate)}
-        unknown = sorted(named - self._keys.keys())
+        predicates = {statement.predicate for statement in statements}
+        for lexicon in self._synonyms:
+            for one in tuple(predicates):
+                inverse = lexicon.inverse_of(one)
+                predicates.update(lexicon.alike(one), lexicon.alike(inverse) if inverse else ())
+        objects = {one.object for one in statements if not isinstance(one.object, Literal)}
+        subjects = {one.subject for one in statements}
+        await self._readings.learn(subjects | predicates | objects)
+        named = {alike for one in predicates | objects for alike in self._readings.alike(one)}
+        turned = {one.subject for one in statements if self._has_inverse(one.predicate)}
+        named |= {alike for one in turned for alike in self._readings.alike(one)}
+        unknown = sorted(named - self._keys.keys() - self._asked)
         if unknown:
+            self._asked.update(unknown)
             found = await self._graph.entities(self._scope, unknown)
             self._keys |= {entity.id: entity.key for entity in found}
 
     def _has_inverse(self, predicate: EntityId) -> bool:
-        return self._lexicon.merged.get(predicate, predicate) in self._lexicon.inverses
-
-    def _recorded_as(self, predicate: EntityId) -> list[EntityId]:
-        """Predicates that read as this one or as its inverse, whether or not anything was said by them."""
-        shown = self._lexicon.merged.get(predicate, predicate)
-        read = [shown, self._lexicon.inverses.get(shown, shown)]
-        return [id for one in read for id in self._synonyms.get(one, (one,))]
+        return any(lexicon.inverse_of(predicate) is not None for lexicon in self._synonyms)
 
 
 def _only(records: Records, ids: set[StatementId]) -> Records:

@@ -3,20 +3,18 @@
 The statements keep the predicates that they were recorded under; only how these read is another from then on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from services.domain.errors import ValidationFailed, Violation
 from services.domain.graph import Entity, EntityType
-from services.domain.ids import EntityId, RecordId, Revision, StatementId, derive_id
+from services.domain.ids import RecordId, Revision, derive_id
 from services.domain.instants import Instant
 from services.domain.lexicon import Lexicon, predicate_id
-from services.domain.predicates import Cardinality, Declaration, Declared, spelling
+from services.domain.predicates import Declaration, Declared, spelling
 from services.domain.scope import Scope
-from services.domain.slots import Reading
-from services.resolver.change import NOTHING, Draft
+from services.resolver.change import Draft
 from services.stores.graph.port import Alias, GraphStore
-from services.stores.graph.ties import Ties
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import Decision
 from services.stores.paging import Page
@@ -63,7 +61,7 @@ class Declaring:
             draft.readings_revoked.add(before.id)
         after = lexicon.after(draft.declared.values(), draft.readings_revoked)
         await self._node(scope, draft, declaration.name)
-        await self._again(scope, draft, lexicon, after)
+        await self._again(scope, draft, changed(lexicon, after))
         target = predicate_id(scope, declaration.name)
         decision = derive_id(scope, "decision", _ACTION, made, revision)
         draft.decisions.append(
@@ -80,37 +78,20 @@ class Declaring:
             draft.aliases[(name, EntityType.PREDICATE, id)] = Alias(name, EntityType.PREDICATE, id, name)
         draft.keys[id] = name
 
-    async def _again(self, scope: Scope, draft: Draft, before: Lexicon, after: Lexicon) -> None:
-        """What reads otherwise, and what that was tied to and will be no more. Raises ValidationFailed."""
-        for key in sorted(changed(before, after)):
+    async def _again(self, scope: Scope, draft: Draft, keys: Iterable[str]) -> None:
+        """What reads otherwise; what that is or was tied to, its closure adds. Raises ValidationFailed."""
+        for key in sorted(keys):
             position = ""
             while True:
                 page = Page(PAGE, position)
                 listed = await self._graph.of_predicate(scope, predicate_id(scope, key), None, page)
                 draft.again.update(listed.items)
-                if not _tied_alike(before, after, key):
-                    draft.again |= await self._tied_before(scope, before, key, listed.items)
                 if len(draft.again) > MAX_DERIVED_AGAIN:
                     what = f"it would change how more than {MAX_DERIVED_AGAIN:,} statements read"
                     raise ValidationFailed(Violation("name", what, "predicate.too_many_statements"))
                 position = listed.after
                 if not position:
                     break
-
-    async def _tied_before(
-        self, scope: Scope, before: Lexicon, key: str, ids: Sequence[StatementId]
-    ) -> set[StatementId]:
-        reading = Reading(before.merged, {}, before.inverses)
-        recorded = predicate_id(scope, key)
-
-        def cardinality(predicate: EntityId) -> Cardinality:
-            return before.cardinality(before.name_of(predicate) or (key if predicate == recorded else ""))
-
-        ties = Ties(self._graph, scope, reading, cardinality, before.unspoken)
-        tied = await ties.of((await self._graph.records(scope, ids)).statements)
-        # Only those that are there.
-        there = await self._graph.records(scope, sorted(tied)) if tied else NOTHING
-        return {one.id for one in there.statements}
 
 
 def spelt(declaration: Declaration) -> Declaration:
@@ -156,6 +137,10 @@ def check(declaration: Declaration, lexicon: Lexicon) -> None:
         if inverse and inverse in theirs:
             refuse("inverse", f"is an alias of {key}", "inverse_is_alias")
         _check_inverse(declaration, key, spelling(other.inverse) if other.inverse else None, refuse)
+    for one, other in ((name, inverse), (inverse, name)) if inverse else ():
+        ships = lexicon.shipped_inverse(one)
+        if ships is not None and ships != lexicon.key(other):
+            refuse("inverse", f"{ships} is the inverse of {one}", "inverse_ships")
     if inverse in declaration.aliases:
         refuse("inverse", "is one of the aliases", "inverse_is_alias")
     if violations:
@@ -180,11 +165,6 @@ def changed(before: Lexicon, after: Lexicon) -> set[str]:
     """Keys of predicates whose statements may derive otherwise."""
     names = before.recorded | after.recorded
     return {key for key in names if _meaning(before, key) != _meaning(after, key)}
-
-
-def _tied_alike(before: Lexicon, after: Lexicon, key: str) -> bool:
-    """Whether its statements share slots and triples with those of the same predicates as before."""
-    return _meaning(before, key)[:2] == _meaning(after, key)[:2]
 
 
 def _meaning(lexicon: Lexicon, key: str) -> tuple[str, str | None, str, str]:

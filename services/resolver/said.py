@@ -19,7 +19,6 @@ from services.domain.scope import Scope
 from services.resolver.change import Draft
 from services.resolver.naming import Naming
 from services.stores.graph.port import AsOf, GraphStore, NodePair
-from services.stores.graph.ties import members
 from services.wire.fields import fact_kind, graph_aspect, maybe, mention_in, precision_in, target_in
 
 _SAME_THING = 90
@@ -183,12 +182,10 @@ class Drafter:
 
     async def _open(self, slots: Collection[NodePair]) -> dict[NodePair, list[Entity]]:
         """The objects of slots that hold without an end, as known; of a slot, whatever reads as in it."""
-        merged = self._naming.lexicon.merged
-        synonyms = members(merged)
+        lexicon = self._naming.lexicon
         asked: dict[NodePair, list[NodePair]] = {}
         for slot in slots:
-            shown = merged.get(slot[1], slot[1])
-            for predicate in synonyms.get(shown, (shown,)):
+            for predicate in lexicon.alike(slot[1]):
                 asked.setdefault((slot[0], predicate), []).append(slot)
         stored = await self._graph.slots(self._scope, sorted(asked))
         ids = [id for found in stored.values() for id in found[-_OPEN_OBJECTS:]]

@@ -1,12 +1,13 @@
 """Closures as the stores have them: all that the spans of some statements depend on, and what follows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, TypeVar
 
-from services.domain.beliefs import SlotRecords, derive
+from services.domain.beliefs import SlotRecords, derive, in_force
 from services.domain.graph import Entity, Literal, Statement
-from services.domain.ids import EntityId, Revision, StatementId
+from services.domain.identity import Merge, merged
+from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.lexicon import Lexicon
 from services.domain.predicates import Cardinality
 from services.domain.scope import Scope
@@ -14,6 +15,8 @@ from services.domain.slots import Reading, closures
 from services.domain.timeline import DerivedSpan
 from services.stores.graph.port import GraphStore, Records
 from services.stores.graph.ties import Ties
+from services.stores.memory.groups import connected
+from services.upkeep.parts import Stores
 
 
 class _Identified(Protocol):
@@ -40,25 +43,36 @@ class Closure:
     """
 
     lexicon: Lexicon
+    known_at: Revision
     records: Records = NOTHING
     nodes: dict[EntityId, Entity] = field(default_factory=dict)
     asked: set[EntityId] = field(default_factory=set)
+    merges: dict[RecordId, Merge] = field(default_factory=dict)
+    reads: Mapping[EntityId, EntityId] = field(default_factory=dict)
+    """What merged entities read as in `known_at`."""
 
     @classmethod
-    async def of(cls, graph: GraphStore, scope: Scope, lexicon: Lexicon, ids: Iterable[StatementId]) -> Self:
-        closure = cls(lexicon)
+    async def of(
+        cls,
+        stores: Stores,
+        scope: Scope,
+        lexicon: Lexicon,
+        known_at: Revision,
+        ids: Iterable[StatementId],
+    ) -> Self:
+        closure = cls(lexicon, known_at)
         wanted, known = set(ids), set[StatementId]()
         while wanted:
-            stored = await graph.records(scope, sorted(wanted))
-            await closure._learn(graph, scope, stored.statements)
+            stored = await stores.graph.records(scope, sorted(wanted))
+            await closure._learn(stores, scope, stored.statements)
             known |= wanted
-            wanted = await closure._tied(graph, scope, stored) - known
+            wanted = await closure._tied(stores.graph, scope, stored) - known
             closure.records = _merged(closure.records, stored)
         return closure
 
     @property
     def absent(self) -> set[EntityId]:
-        """Entities that statements name and the store lacks."""
+        """Entities that statements name, or merges with those, and the store lacks."""
         return self.asked - self.nodes.keys()
 
     def cardinality(self, predicate: EntityId) -> Cardinality:
@@ -66,19 +80,13 @@ class Closure:
         key = self.nodes[predicate].key if predicate in self.nodes else ""
         return self.lexicon.cardinality(self.lexicon.name_of(predicate) or key)
 
-    @property
-    def reading(self) -> Reading:
-        """How the nodes read now."""
-        keys = {entity.id: entity.key for entity in self.nodes.values()}
-        return Reading(self.lexicon.merged, keys, self.lexicon.inverses)
-
     def whole(self) -> set[StatementId]:
         """Statements of which all that they depend on is there.
 
         Without a node it is not known what competes: spans are looked at once it is back.
         """
         absent = self.absent
-        groups = closures(self.records.statements, self.records.verdicts, self.cardinality, self.reading)
+        groups = closures(self.records.statements, self.records.verdicts, self.cardinality, self._reading)
         return {
             one.id
             for group in groups
@@ -86,7 +94,12 @@ class Closure:
             for one in group
         }
 
-    def derived(self, known_at: Revision) -> Sequence[DerivedSpan]:
+    @property
+    def _reading(self) -> Reading:
+        keys = {entity.id: entity.key for entity in self.nodes.values()}
+        return Reading({**self.lexicon.merged, **self.reads}, keys, self.lexicon.inverses)
+
+    def derived(self) -> Sequence[DerivedSpan]:
         """The spans that follow from the records as known; records of absent statements say nothing."""
         there = {statement.id for statement in self.records.statements}
         records = SlotRecords(
@@ -96,16 +109,41 @@ class Closure:
             tuple(one for one in self.records.denials if one.statement in there),
             tuple(self.records.verdicts),
         )
-        return derive(records, self.cardinality, known_at=known_at, reading=self.reading)
+        return derive(records, self.cardinality, known_at=self.known_at, reading=self._reading)
 
-    async def _learn(self, graph: GraphStore, scope: Scope, statements: Sequence[Statement]) -> None:
+    async def _learn(self, stores: Stores, scope: Scope, statements: Sequence[Statement]) -> None:
         named = {node for statement in statements for node in nodes_of(statement)} - self.asked
-        if named:
-            self.nodes |= {entity.id: entity for entity in await graph.entities(scope, sorted(named))}
-            self.asked |= named
+        if not named:
+            return
+        for merge in await connected(stores.readings, scope, named):
+            self.merges[merge.id] = merge
+            named |= {merge.entity, merge.into} - self.asked
+        self.reads = merged(in_force(self.merges.values(), self.known_at))
+        self.nodes |= {entity.id: entity for entity in await stores.graph.entities(scope, sorted(named))}
+        self.asked |= named
 
     async def _tied(self, graph: GraphStore, scope: Scope, stored: Records) -> set[StatementId]:
-        ties = Ties(graph, scope, self.reading, self.cardinality, self.lexicon.unspoken)
+        groups = {shown: {shown} for shown in self.reads.values()}
+        for node, into in self.reads.items():
+            groups[into].add(node)
+
+        def alike(node: EntityId) -> set[EntityId]:
+            found = groups.get(self.reads.get(node, node)) or {node}
+            return {one for id in found for one in self.lexicon.alike(id)}
+
+        def turned(predicate: EntityId) -> set[EntityId]:
+            inverse = self.lexicon.inverse_of(predicate)
+            return set(self.lexicon.alike(inverse)) if inverse else set()
+
+        def single(predicate: EntityId) -> bool:
+            shown = self.reads.get(predicate, predicate)
+            return self.cardinality(shown) is Cardinality.SINGLE
+
+        def single_from_object(predicate: EntityId) -> bool:
+            inverse = self.lexicon.inverse_of(predicate)
+            return inverse is not None and self.cardinality(inverse) is Cardinality.SINGLE
+
+        ties = Ties(graph, scope, alike, turned, single, single_from_object)
         tied = await ties.of(stored.statements)
         tied |= {side for verdict in stored.verdicts for side in (verdict.left, verdict.right)}
         return tied

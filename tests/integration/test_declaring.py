@@ -186,6 +186,8 @@ async def test_a_predicate_that_nothing_said_yet_is_made(world: World) -> None:
         (("fresh", "multi", ["x"], "x"), ["inverse"]),
         (("...", "multi", ["--"], "!"), ["name", "aliases[0]", "inverse"]),
         (("fresh", "several"), ["cardinality"]),
+        (("reports_to", "single", (), "fresh"), ["inverse"]),
+        (("fresh", "multi", (), "line manager"), ["inverse"]),
     ],
 )
 async def test_contradictory_declarations_are_refused(

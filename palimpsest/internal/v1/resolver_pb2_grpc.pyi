@@ -5,6 +5,7 @@ The resolver: owns entities, statements, records, spans, voice aspects and revis
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import resolver_entities_pb2 as _resolver_entities_pb2
 from palimpsest.internal.v1 import resolver_pb2 as _resolver_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -45,6 +46,10 @@ class ResolverServiceStub:
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
     DeclarePredicate: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]
     """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
+    Merge: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.MergeRequest, _resolver_entities_pb2.MergeResponse]
+    """Makes entities read as another and publishes a revision. Idempotent by commit id."""
+    Split: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]
+    """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
 
 @_typing.type_check_only
 class ResolverServiceAsyncStub(ResolverServiceStub):
@@ -63,6 +68,10 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
     DeclarePredicate: _aio.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]  # type: ignore[assignment]
     """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
+    Merge: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.MergeRequest, _resolver_entities_pb2.MergeResponse]  # type: ignore[assignment]
+    """Makes entities read as another and publishes a revision. Idempotent by commit id."""
+    Split: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]  # type: ignore[assignment]
+    """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
 
 class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps the graph one graph."""
@@ -114,5 +123,21 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_pb2.DeclarePredicateResponse, _abc.Awaitable[_resolver_pb2.DeclarePredicateResponse]]:
         """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
+
+    @_abc_1.abstractmethod
+    def Merge(
+        self,
+        request: _resolver_entities_pb2.MergeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_entities_pb2.MergeResponse, _abc.Awaitable[_resolver_entities_pb2.MergeResponse]]:
+        """Makes entities read as another and publishes a revision. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def Split(
+        self,
+        request: _resolver_entities_pb2.SplitRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_entities_pb2.SplitResponse, _abc.Awaitable[_resolver_entities_pb2.SplitResponse]]:
+        """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
 
 def add_ResolverServiceServicer_to_server(servicer: ResolverServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
