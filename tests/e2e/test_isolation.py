@@ -219,6 +219,7 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
     ),
     "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
+    "JobService/CancelJob": lambda ids: jobs_pb2.CancelJobRequest(job_id=ids.job),
     "JobService/ListJobs": lambda ids: jobs_pb2.ListJobsRequest(graph_id=ids.graph),
     "JobService/WatchJob": lambda ids: jobs_pb2.WatchJobRequest(job_id=ids.job),
     "CreditService/GetBalance": lambda _: credits_pb2.GetBalanceRequest(),
@@ -251,6 +252,7 @@ NO_PLACE = {
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",
+    "JobService/CancelJob": "JOB_NOT_FOUND",
     "JobService/WatchJob": "JOB_NOT_FOUND",
 }
 """What an id that is not the caller's is answered with. Filters of lists just find nothing."""
@@ -267,6 +269,8 @@ TELLS_WORDS = {
     "RecallService/Recall",
     "RecallService/GetSubgraph",
 }
+UNLIKE_A_READ = {"MemoryService/DeleteEpisode", "JobService/CancelJob"}
+"""It would be gone, or has ended."""
 OPERATORS = [name for name in ASKED if name.startswith("AdminService/")]
 TENANTS = [name for name in ASKED if name not in OPERATORS]
 
@@ -312,7 +316,7 @@ async def test_the_same_things_said_in_the_same_places_have_ids_of_their_own(twi
     assert not twins.one.ids.ours & twins.other.ids.ours
 
 
-@pytest.mark.parametrize("name", [name for name in TENANTS if name != "MemoryService/DeleteEpisode"])
+@pytest.mark.parametrize("name", [name for name in TENANTS if name not in UNLIKE_A_READ])
 async def test_an_answer_holds_nothing_of_the_twins(twins: Twins, name: str) -> None:
     for mine, theirs in ((twins.one, twins.other), (twins.other, twins.one)):
         answer = await ask(mine.memory.tenant, name, ASKED[name](mine.ids))
