@@ -9,6 +9,7 @@ from services.domain.ids import RecordId, Revision, StatementId
 from services.domain.instants import Precision
 from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
+from services.recall.readings import AS_THEMSELVES, ReadAs
 from services.stores.graph.port import GraphStore, Records
 
 Evidence = Claim | End | Denial
@@ -50,10 +51,11 @@ async def read_causes(
     statements: Sequence[Statement],
     spans: Iterable[Span] | None,
     read: Records | None = None,
+    reads: ReadAs = AS_THEMSELVES,
 ) -> Causes:
     """The records of some statements, and those elsewhere that caused `spans` (None: every span of theirs).
 
-    `read`: records of some of them that were read already. Raises StoreUnavailable.
+    `read`: records of some of them that were read already; `reads`: how entities read. Raises StoreUnavailable.
     """
     have = {statement.id for statement in read.statements} if read else set()
     wanted = [statement.id for statement in statements if statement.id not in have]
@@ -64,7 +66,8 @@ async def read_causes(
     missing = needed - by_id.keys()
     if missing:
         owners = {span.statement for span in own.spans if missing & {span.started_by, span.ended_by}}
-        rivals = await _rivals(graph, scope, [one for one in statements if one.id in owners], own)
+        of_owners = [one for one in statements if one.id in owners]
+        rivals = await _rivals(graph, scope, of_owners, own, reads)
         by_id |= _by_id([await graph.records(scope, rivals)])
     of_statement: dict[StatementId, list[Evidence]] = defaultdict(list)
     for record in _each(own):
@@ -76,13 +79,18 @@ async def read_causes(
 
 
 async def _rivals(
-    graph: GraphStore, scope: Scope, statements: Sequence[Statement], own: Records
+    graph: GraphStore, scope: Scope, statements: Sequence[Statement], own: Records, reads: ReadAs
 ) -> list[StatementId]:
-    """What may have ended these: the rest of their slots, and what verdicts connect them with."""
+    """What may have begun or ended these: the rest of their slots, and what verdicts connect them with."""
     known = {statement.id for statement in own.statements}
-    ids: dict[StatementId, None] = {}
-    for slot in dict.fromkeys((one.subject, one.predicate) for one in statements):
-        ids |= dict.fromkeys(await graph.slot(scope, *slot))
+    slots = dict.fromkeys(
+        (subject, predicate)
+        for one in statements
+        for subject in reads.group(one.subject)
+        for predicate in reads.group(one.predicate)
+    )
+    found = await graph.slots(scope, list(slots))
+    ids = dict.fromkeys(id for slot in slots for id in found.get(slot, ()))
     for verdict in own.verdicts:
         ids |= dict.fromkeys((verdict.left, verdict.right))
     return [id for id in ids if id not in known]
