@@ -69,8 +69,8 @@ def world_change(stretches: Sequence[S], before: Instant, after: Instant) -> Cha
 def belief_change(before: Sequence[S], after: Sequence[S], known_earlier: bool) -> Change[S] | None:
     """Of a fact between two beliefs in it, each in order of time; None where the dates are the same.
 
-    `known_earlier`: it was believed at some time before the first one. Of several stretches the first that the
-    other belief has not is told, else the last.
+    `known_earlier`: it was believed at some time before the first one. Of several stretches the first that
+    the other belief has not is told, else the last.
     """
     if not before and not after:
         return None

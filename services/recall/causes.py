@@ -55,7 +55,8 @@ async def read_causes(
 ) -> Causes:
     """The records of some statements, and those elsewhere that caused `spans` (None: every span of theirs).
 
-    `read`: records of some of them that were read already; `reads`: how entities read. Raises StoreUnavailable.
+    `read`: records of some of them that were read already; `reads`: how entities read.
+    Raises StoreUnavailable.
     """
     have = {statement.id for statement in read.statements} if read else set()
     wanted = [statement.id for statement in statements if statement.id not in have]

@@ -20,7 +20,7 @@ from services.recall.messages import voice_out
 from services.recall.parts import Parts
 from services.recall.readings import Readings, shown_as
 from services.recall.revisions import Revisions
-from services.stores.graph.port import NAME_HEAD, AsOf, StatementFilter, StatementView
+from services.stores.graph.port import AsOf, StatementFilter, StatementView
 from services.stores.memory.port import VoiceFilter
 from services.stores.paging import Page
 
@@ -31,8 +31,8 @@ READ_PAGE = 500
 DIFFS_KEPT = 4
 """Diffs whose order is kept for their further pages; each is as long as what changed."""
 
-Place = tuple[bool, str, str, str, int, str]
-"""Where a change stands: voice, name and id of the subject, name of the predicate, date, id."""
+Place = tuple[bool, str, str, int, str]
+"""Where a change stands: whether it is of the voice, subject, predicate, date, id. No text, which may go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class _Changed:
 class Diffs:
     """Compares. A diff reads all that is believed in the graph once; its further pages come from memory.
 
-    What was published reads the same for ever, so a diff that is kept can't be out of date; texts are read anew
-    for each page.
+    What was published reads the same for ever, so a diff that is kept can't be out of date. It holds ids and
+    dates; texts are read anew for each page.
     """
 
     def __init__(self, parts: Parts, revisions: Revisions, readings: Readings) -> None:
@@ -85,7 +85,7 @@ class Diffs:
         shown = later[:size]
         return pb.DiffResponse(
             changes=await self._shown(scope, points, shown),
-            after=json.dumps(shown[-1].place, ensure_ascii=False) if len(later) > size else "",
+            after=json.dumps(shown[-1].place) if len(later) > size else "",
             revision=points.later,
         )
 
@@ -178,7 +178,7 @@ class Diffs:
             else:
                 change = belief_change(then, now, _known_before(aspect, points.earlier))
             if change is not None:
-                place: Place = (True, "", "", aspect.kind, _date(change.at), aspect.id)
+                place: Place = (True, "", aspect.kind, _date(change.at), aspect.id)
                 found.append(_Changed(place, aspect.id, held=change))
         return found
 
@@ -250,8 +250,7 @@ class Diffs:
 
 
 def _placed(view: StatementView, change: Change[Span]) -> _Changed:
-    head, predicate = view.subject.key[:NAME_HEAD], view.predicate.key[:NAME_HEAD]
-    place: Place = (False, head, view.subject.id, predicate, _date(change.at), view.statement.id)
+    place: Place = (False, view.subject.id, view.predicate.id, _date(change.at), view.statement.id)
     return _Changed(place, view.statement.id, span=change)
 
 
@@ -280,12 +279,12 @@ def _stretch(held: Held | None) -> values.Span | None:
 
 def _place_in(token: str) -> Place:
     """Raises ValidationFailed for one that no page gave."""
-    kinds: Iterable[type] = (bool, str, str, str, int, str)
+    kinds: Iterable[type] = (bool, str, str, int, str)
     try:
         place = json.loads(token)
     except ValueError:
         place = None
     if not isinstance(place, list) or [type(part) for part in place] != list(kinds):
         raise ValidationFailed(Violation("page_token", "not a token of this list"))
-    voice, subject, id, predicate, at, target = place
-    return voice, subject, id, predicate, at, target
+    voice, subject, predicate, at, target = place
+    return voice, subject, predicate, at, target

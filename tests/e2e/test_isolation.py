@@ -16,6 +16,7 @@ from google.protobuf.message_factory import GetMessageClass
 from gateway.rpcs import SERVICES, path
 from palimpsest.v1 import (
     admin_pb2,
+    common_pb2,
     credits_pb2,
     entity_pb2,
     episode_pb2,
@@ -23,6 +24,7 @@ from palimpsest.v1 import (
     jobs_pb2,
     memory_entities_pb2,
     memory_episodes_pb2,
+    memory_graph_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
     memory_voice_pb2,
@@ -189,6 +191,9 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "MemoryService/GetEntity": lambda ids: memory_entities_pb2.GetEntityRequest(
         graph_id=ids.graph, entity=an_entity(ids)
+    ),
+    "MemoryService/DiffGraph": lambda ids: memory_graph_pb2.DiffGraphRequest(
+        graph_id=ids.graph, system=memory_graph_pb2.SystemTimes(before=common_pb2.KnownAt(revision=1))
     ),
     "MemoryService/ListEntities": lambda ids: memory_entities_pb2.ListEntitiesRequest(
         graph_id=ids.graph, name_prefix=ids.words[0]

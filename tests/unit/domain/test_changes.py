@@ -1,4 +1,4 @@
-"""What became of a fact between two points, held to the words of the API taken literally, instant by instant."""
+"""What became of a fact between two points, held to the words of the API taken literally."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,8 @@ def stretches(draw: st.DrawFn) -> list[Span]:
     ends: list[int | None] = list(borders[1::2])
     if len(ends) < len(starts):
         ends.append(None)
-    if starts and draw(st.booleans()):
+    unknown: bool = draw(st.booleans())
+    if starts and unknown:
         starts[0] = None
     return [span(start, end) for start, end in zip(starts, ends, strict=True)]
 
