@@ -22,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
 from services.domain.beliefs import believed, derive
@@ -49,17 +50,20 @@ from tests.laws.stories import (
     Delete,
     Judgement,
     Kept,
+    Part,
     Row,
     Said,
     Step,
     Tell,
     Telling,
     Undo,
+    Unite,
     fact_of,
     in_order,
     judgements,
     stories,
     tellings,
+    unions,
 )
 
 Record = ClaimRecord | EndRecord | DenialRecord
@@ -89,6 +93,7 @@ class Story:
         index = Index(world.graph, world.memory.voice, parts.vectors, parts.embedder)
         self._publisher = Publisher(parts.stores, index, parts.vocabulary, parts.now)
         self.merged: dict[EntityId, EntityId] = {}
+        self._united: dict[str, str] = {}
         self._steps = 0
         self._episodes: dict[int, tuple[str, Said]] = {}
 
@@ -110,6 +115,11 @@ class Story:
                 await self._judge(step)
             case Undo():
                 await self._undo(step.at)
+            case Unite():
+                await self.unite(step.entity, step.into)
+            case Part():
+                if reads := sorted(self.told.reads[self.revision]):
+                    await self.part(reads[step.at % len(reads)])
 
     async def again(self, position: int) -> None:
         """The same telling once more, as a client that heard no answer sends it."""
@@ -174,6 +184,51 @@ class Story:
         record = await self._record(kept)
         await self._publish(Draft(Revision(0), revocations={record.record: record}))
         kept.until = self.revision
+
+    async def unite(self, entity: str, into: str) -> bool:
+        """Whether it was done: both must be known, and `entity` must read as itself."""
+        root = self.told.reads[self.revision].get(into, into)
+        known = self.told.supported(fact_of(entity)) and self.told.supported(fact_of(root))
+        if not known or entity in self._united or root == entity:
+            return False
+        self._united[entity] = root
+        asked = entities_pb.MergeRequest(
+            commit_id=f"{self._steps} unite",
+            into_id=await self._entity(root),
+            entity_ids=[await self._entity(entity)],
+            actor="user",
+        )
+        self._published((await self.world.resolver.merge(self.world.scope, asked)).revision)
+        await self._read_as()
+        return True
+
+    async def part(self, entity: str) -> None:
+        """What reads as another, or was merged into one that does, reads as itself again."""
+        if not self.told.supported(fact_of(entity)):
+            return
+        del self._united[entity]
+        asked = entities_pb.SplitRequest(
+            commit_id=f"{self._steps} part", entity_id=await self._entity(entity), actor="user"
+        )
+        self._published((await self.world.resolver.split(self.world.scope, asked)).revision)
+        await self._read_as()
+
+    async def _read_as(self) -> None:
+        reads: dict[str, str] = {}
+        for entity in self._united:
+            root = entity
+            while root in self._united:
+                root = self._united[root]
+            reads[entity] = root
+        self.told.reads[self.revision] = reads
+        self.merged = {await self._entity(one): await self._entity(other) for one, other in reads.items()}
+
+    async def _entity(self, target: str) -> EntityId:
+        (statement,) = (
+            await self.world.graph.records(self.world.scope, [StatementId(self.told.ids[fact_of(target)])])
+        ).statements
+        assert isinstance(statement.object, str)
+        return statement.object
 
     def undoable(self) -> list[Kept]:
         return [kept for kept in self.told.kept if kept.until is None and not isinstance(kept.what, Claim)]
@@ -339,6 +394,18 @@ async def told_and_deleted(world: World, told: list[Tell], data: st.DataObject) 
     assert await story.rows(known) == before
 
 
+async def merged_and_split(world: World, steps: list[Step], union: Unite) -> None:
+    """Restores what was believed; in between the two are one thing."""
+    story = await Story(world).run(steps)
+    before, known = await story.rows(), story.revision
+    if await story.unite(union.entity, union.into):
+        expected = story.told.believed(story.revision)
+        assert expected is None or await story.rows() == expected
+        await story.part(union.entity)
+    assert await story.rows() == before
+    assert await story.rows(known) == before
+
+
 async def judged_and_undone(world: World, steps: list[Step], judgement: Judgement) -> None:
     """A verdict that is taken back leaves nothing of it."""
     story = await Story(world).run(steps)
@@ -361,6 +428,7 @@ _GIVEN: dict[str, st.SearchStrategy[Any]] = {
     "steps": stories(),
     "told": st.lists(tellings(), min_size=1, max_size=5),
     "judgement": judgements(),
+    "union": unions(),
     "at": st.sampled_from(DAYS),
     "number": st.integers(0, 3),
     "data": st.data(),
