@@ -8,6 +8,7 @@ from services.domain.beliefs import in_force
 from services.domain.graph import Entity
 from services.domain.identity import Merge, merged
 from services.domain.ids import EntityId, Revision
+from services.domain.lexicon import Lexicon
 from services.domain.scope import Scope
 from services.stores.graph.port import GraphStore, StatementView, Step
 from services.stores.memory.groups import all_merges
@@ -24,6 +25,8 @@ class ReadAs:
 
     merged: Mapping[EntityId, EntityId] = field(default_factory=dict)
     groups: Mapping[EntityId, Sequence[EntityId]] = field(default_factory=dict)
+    lexicon: Lexicon | None = None
+    """What the graph's predicates mean, where it was asked for."""
 
     def root(self, id: EntityId) -> EntityId:
         """What an entity reads as: itself, unless it is merged."""
@@ -79,7 +82,9 @@ class Readings:
             self._kept.move_to_end(place)
             return self._kept[place]
         counting = in_force(await all_merges(self._store, scope), known_at)
-        found = read_as(counting, await self._predicates(scope, known_at))
+        lexicon = await self._lexicons.at(scope, known_at)
+        reads = read_as(counting, await self._predicates(scope, lexicon))
+        found = replace(reads, lexicon=lexicon)
         if place not in self._kept:
             self._kept[place] = found
             self._size += 1 + len(found.merged)
@@ -88,9 +93,9 @@ class Readings:
             self._size -= 1 + len(gone.merged)
         return found
 
-    async def _predicates(self, scope: Scope, known_at: Revision) -> Mapping[EntityId, EntityId]:
+    async def _predicates(self, scope: Scope, lexicon: Lexicon) -> Mapping[EntityId, EntityId]:
         """What predicates that are there read as, where something else is declared."""
-        synonyms = (await self._lexicons.at(scope, known_at)).merged
+        synonyms = lexicon.merged
         named = sorted({*synonyms, *synonyms.values()})
         here = {one.id for one in await self._graph.entities(scope, named)} if named else set()
         return {id: into for id, into in synonyms.items() if {id, into} <= here}

@@ -43,18 +43,11 @@ class Statements:
         # One whose text was forgotten is told by its id and dates alone, as the log of beliefs keeps them.
         if not views:
             raise StatementNotFound(request.statement_id)
-        views = await shown_as(self._parts.graph, scope, views, await self._readings.of(scope, known.at))
+        reads = await self._readings.of(scope, known.at)
+        views = await shown_as(self._parts.graph, scope, views, reads)
         past = request.include_past_beliefs
-        lexicon = await self._predicates.lexicon(scope, known.at)
         described = await describe(
-            self._parts.graph,
-            self._parts.revisions,
-            scope,
-            views,
-            known.at,
-            past,
-            records=True,
-            lexicon=lexicon,
+            self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True, reads=reads
         )
         spans = _beliefs(described, views[0], past)
         return pb.ReadStatementResponse(
@@ -76,10 +69,15 @@ class Statements:
         if meant is None:
             raise PredicateNotFound(request.predicate)
         subject, views = await self._slot(scope, subjects, meant, known.at)
-        lexicon = await self._predicates.lexicon(scope, known.at)
         past = request.include_past_beliefs
         described = await describe(
-            self._parts.graph, self._parts.revisions, scope, views, known.at, past, lexicon=lexicon
+            self._parts.graph,
+            self._parts.revisions,
+            scope,
+            views,
+            known.at,
+            past,
+            reads=await self._readings.of(scope, known.at),
         )
         entries = [
             (view, span) for view in views for span in _beliefs(described, view, request.include_past_beliefs)
@@ -87,7 +85,7 @@ class Statements:
         entries.sort(key=_world_time)
         return pb.ReadTimelineResponse(
             subject=entity_out(subject),
-            predicate=predicate_out(meant.shown, lexicon),
+            predicate=predicate_out(meant.shown, await self._predicates.lexicon(scope, known.at)),
             entries=[pb.TimelineEntry(statement=described.statement(view, [span])) for view, span in entries],
             revision=known.at,
         )

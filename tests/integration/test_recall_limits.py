@@ -69,8 +69,9 @@ class TestDegraded:
         broken = DownGraph()
         world = memory.world
         parts = Parts(
-            broken, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
-            world.vectors,  # type: ignore[arg-type]  # fails whatever is asked
+            broken,  # type: ignore[arg-type]  # fails whatever is asked
+            world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
+            world.vectors,
             HashEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)

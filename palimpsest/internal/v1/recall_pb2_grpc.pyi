@@ -5,6 +5,7 @@ Recall: reads memory, owns no rows."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import recall_diff_pb2 as _recall_diff_pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as _recall_lists_pb2
 from palimpsest.internal.v1 import recall_pb2 as _recall_pb2
 import abc as _abc_1
@@ -60,6 +61,8 @@ class RecallServiceStub:
     """Entities by filter, paged."""
     ListPredicates: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListPredicatesRequest, _recall_lists_pb2.ListPredicatesResponse]
     """The predicates of a graph: declared, shipped and met ones by name."""
+    Diff: _grpc.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]
+    """What changed between two dates, or between two beliefs."""
 
 @_typing.type_check_only
 class RecallServiceAsyncStub(RecallServiceStub):
@@ -92,6 +95,8 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """Entities by filter, paged."""
     ListPredicates: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListPredicatesRequest, _recall_lists_pb2.ListPredicatesResponse]  # type: ignore[assignment]
     """The predicates of a graph: declared, shipped and met ones by name."""
+    Diff: _aio.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]  # type: ignore[assignment]
+    """What changed between two dates, or between two beliefs."""
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
     """Finds what matters for a question, and reads everything else."""
@@ -199,5 +204,13 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_lists_pb2.ListPredicatesResponse, _abc.Awaitable[_recall_lists_pb2.ListPredicatesResponse]]:
         """The predicates of a graph: declared, shipped and met ones by name."""
+
+    @_abc_1.abstractmethod
+    def Diff(
+        self,
+        request: _recall_diff_pb2.DiffRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_diff_pb2.DiffResponse, _abc.Awaitable[_recall_diff_pb2.DiffResponse]]:
+        """What changed between two dates, or between two beliefs."""
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
