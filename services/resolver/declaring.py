@@ -137,10 +137,10 @@ def check(declaration: Declaration, lexicon: Lexicon) -> None:
         if inverse and inverse in theirs:
             refuse("inverse", f"is an alias of {key}", "inverse_is_alias")
         _check_inverse(declaration, key, spelling(other.inverse) if other.inverse else None, refuse)
-    for one, other in ((name, inverse), (inverse, name)) if inverse else ():
-        ships = lexicon.shipped_inverse(one)
-        if ships is not None and ships != lexicon.key(other):
-            refuse("inverse", f"{ships} is the inverse of {one}", "inverse_ships")
+    for this, that in ((name, inverse), (inverse, name)) if inverse else ():
+        ships = lexicon.shipped_inverse(this)
+        if ships is not None and ships != lexicon.key(that):
+            refuse("inverse", f"{ships} is the inverse of {this}", "inverse_ships")
     if inverse in declaration.aliases:
         refuse("inverse", "is one of the aliases", "inverse_is_alias")
     if violations:
