@@ -41,8 +41,12 @@ class _Lists:
 def _lists() -> _Lists:
     table = tomllib.loads((files("services.domain") / "likeness.toml").read_text(encoding="utf-8"))
     words = {name: text.split() for name, text in table.items()}
-    sets = (frozenset(words[name]) for name in ("small_words", "titles", "forms"))
-    return _Lists(*sets, tuple(words["cjk_forms"]))
+    return _Lists(
+        frozenset(words["small_words"]),
+        frozenset(words["titles"]),
+        frozenset(words["forms"]),
+        tuple(words["cjk_forms"]),
+    )
 
 
 class Likeness(StrEnum):
@@ -155,6 +159,14 @@ def apart(one: Name, other: Name) -> bool:
     return one.type is other.type is EntityType.PERSON and one.is_cjk == other.is_cjk
 
 
+def fits(one: Name, other: Name) -> bool:
+    """Whether both may be names of whoever has a third one: alike, or initials of each other's words."""
+    if likeness(one, other) is not None:
+        return True
+    persons = one.may_be_person and other.may_be_person
+    return persons and not _told_apart(one, other) and _initials_fit(one.words, other.words)
+
+
 def fuller(one: Name, other: Name) -> bool:
     """Whether `one` is the fuller name of the two, by content alone: more letters, then more of a text."""
     return _fullness(one) > _fullness(other)
@@ -209,17 +221,24 @@ def _is_acronym(short: Name, full: Name) -> bool:
 
 
 def _initials_agree(one: Sequence[str], other: Sequence[str]) -> bool:
-    """First and last words are equal, or one is the other's initial; some word is, and some is equal."""
+    """Words or initials fit; one of them is an initial, and one is equal and a word."""
+    equal = any(a == b and len(a) > 1 for a, b in _aligned(one, other))
+    return one != other and equal and _initials_fit(one, other)
+
+
+def _initials_fit(one: Sequence[str], other: Sequence[str]) -> bool:
+    """First and last words are equal, or one is the other's initial; of equally many words, all are."""
     if min(len(one), len(other)) < 2 or any(map(is_cjk, "".join((*one, *other)))):
         return False
-    pairs = list(zip(one, other, strict=True)) if len(one) == len(other) else _ends(one, other)
-    fit = [a == b or (a[0] == b[0] and a[0].isalpha() and 1 in (len(a), len(b))) for a, b in pairs]
-    equal = any(a == b and len(a) > 1 for a, b in pairs)
-    return all(fit) and equal and any(a != b for a, b in pairs)
+    return all(
+        a == b or (a[0] == b[0] and a[0].isalpha() and 1 in (len(a), len(b))) for a, b in _aligned(one, other)
+    )
 
 
-def _ends(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, str]]:
-    return [(one[0], other[0]), (one[-1], other[-1])]
+def _aligned(one: Sequence[str], other: Sequence[str]) -> list[tuple[str, str]]:
+    if len(one) == len(other):
+        return list(zip(one, other, strict=True))
+    return [(one[0], other[0]), (one[-1], other[-1])] if one and other else []
 
 
 def _is_part(short: Name, full: Name) -> bool:

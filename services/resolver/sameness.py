@@ -13,7 +13,7 @@ from services.domain.identity import Merge, MergeKind, counting_merges, merged
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, derive_id
 from services.domain.instants import Instant
 from services.domain.kernel.joined import Joined
-from services.domain.likeness import Name, apart, fuller, likeness, named_in
+from services.domain.likeness import Name, apart, fits, fuller, named_in
 from services.domain.records import Judge
 from services.domain.scope import Scope
 from services.llm.port import Answer, Embedder, Engine, ModelOutputInvalid, ModelRefused, Receipt
@@ -218,9 +218,9 @@ class Sameness:
 def coherent(verdicts: Sequence[_Verdict], groups: _Groups) -> list[_Verdict]:
     """Verdicts without the joins that contradict each other, whatever their order.
 
-    A join makes one of all whom it connects. Any two of these must be judged one, be one already, or be alike
-    by name, and nobody may have told them apart, nor may their names: an answer that makes one of two known
-    persons over a third name counts for nothing.
+    A join makes one of all whom it connects. Any two of these must be judged one, be one already, or fit each
+    other by name, and nobody may have told them apart, nor may their names: an answer that makes one of two
+    known persons over a third name counts for nothing.
     """
     same = [verdict for verdict in verdicts if verdict.same]
     names: dict[EntityId, list[Entity]] = {}
@@ -256,7 +256,7 @@ def _one_by_name(some: Sequence[Entity], others: Sequence[Entity], judged: bool)
     pairs = [(Name(a.name, a.type), Name(b.name, b.type)) for a in some for b in others]
     if judged:
         return not any(apart(*pair) for pair in pairs)
-    return any(likeness(*pair) is not None for pair in pairs)
+    return any(fits(*pair) for pair in pairs)
 
 
 def _positions(couples: Sequence[Couple]) -> tuple[list[Entity], list[Entity], list[Pair]]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.domain.graph import EntityType
-from services.domain.likeness import Likeness, Name, apart, fuller, likeness, named_in, spelled_out
+from services.domain.likeness import Likeness, Name, apart, fits, fuller, likeness, named_in, spelled_out
 from services.domain.names import name_key
 from services.domain.near_keys import is_near_key, keys_to_ask, near_keys
 from services.domain.predicates import spelling
@@ -17,7 +17,7 @@ from services.domain.scripts import plain, simplified
 from tests.machine import ROOT
 
 CASES: dict[str, Any] = yaml.safe_load((ROOT / "tests/cases/entities.yaml").read_text("utf-8"))
-UNKNOWN, PERSON = EntityType.UNKNOWN, EntityType.PERSON
+UNKNOWN, PERSON, PLACE = EntityType.UNKNOWN, EntityType.PERSON, EntityType.PLACE
 
 ALIKE = [
     ("NYC", "New York City", Likeness.ACRONYM),
@@ -173,6 +173,15 @@ def test_likeness_has_no_order(one: str, other: str) -> None:
     assert likeness(left, right) is likeness(right, left)
     assert apart(left, right) is apart(right, left)
     assert fuller(left, right) != fuller(right, left) or left.key == right.key
+
+
+def test_two_short_names_may_be_of_one_full_name() -> None:
+    short, other = Name("Maya K.", PERSON), Name("M. Kapoor", PERSON)
+    assert likeness(short, other) is None
+    assert fits(short, other)
+    assert fits(short, Name("Maya Kapoor", PERSON))
+    assert not fits(Name("Maya Kapoor", PERSON), Name("Maya Kumar", PERSON))
+    assert not fits(short, Name("M. Kapoor", PLACE))
 
 
 def test_predicates_have_no_near_keys() -> None:
