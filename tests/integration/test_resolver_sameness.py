@@ -293,11 +293,11 @@ async def test_a_name_of_a_merged_one_is_compared_with_what_it_reads_as(world: W
 @pytest.mark.parametrize("kind", list(MergeKind))
 async def test_what_a_user_said_is_neither_asked_nor_overridden(world: World, kind: MergeKind) -> None:
     await tell(world, "a", "Maya Kapoor called.", unknown("Maya Kapoor"))
-    ids = [
+    short, full = (
         EntityId(derive_id(world.scope, "entity", UNKNOWN, name_key(name)))
         for name in ("Maya K.", "Maya Kapoor")
-    ]
-    by_hand = Merge(RecordId("by-hand"), *ids, kind, Judge.USER, SAID, recorded_at=Revision(1))
+    )
+    by_hand = Merge(RecordId("by-hand"), short, full, kind, Judge.USER, SAID, recorded_at=Revision(1))
     await world.memory.readings.apply(world.scope, Revision(1), [by_hand], [], [])
     world.engine.judge_of_entities = all_same
     await tell(world, "b", "Maya K. called. Maya Kapoor (Maya K.) called.", unknown("Maya K."))
