@@ -19,6 +19,7 @@ from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
+from gateway.commands.merging import Merging
 from gateway.commands.reads import Reads
 from gateway.credits.money import MicroCredits
 from gateway.ingest.background import Background
@@ -162,9 +163,12 @@ def _servicers(
     deleting = DeleteEpisode(
         services, stores.graphs, stores.requests, background, steps.settings.store_seconds
     )
+    merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
     return {
         "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),
-        "MemoryService": MemoryServicer(add, asserting, deleting, reads, browsing, stores.job_view, settings),
+        "MemoryService": MemoryServicer(
+            add, asserting, deleting, reads, browsing, merging, stores.job_view, settings
+        ),
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger),

@@ -1,10 +1,12 @@
 """MemoryService: from a call to a command and back."""
 
 from gateway.api.browsing import BrowsingServicer, Context
+from gateway.api.merging import MergingServicer
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.browsing import Browsing, show_stage
 from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
+from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
@@ -18,7 +20,7 @@ from palimpsest.v1 import (
 from services.domain.ids import JobId
 
 
-class MemoryServicer(BrowsingServicer):
+class MemoryServicer(BrowsingServicer, MergingServicer):
     """AddEpisode, AssertTriples, DeleteEpisode, the reads of episodes and statements, and the lists."""
 
     def __init__(
@@ -28,10 +30,12 @@ class MemoryServicer(BrowsingServicer):
         deleting: DeleteEpisode,
         reads: Reads,
         browsing: Browsing,
+        merging: Merging,
         view: JobView,
         settings: GatewaySettings,
     ) -> None:
         super().__init__(browsing)
+        self._merging = merging
         self._add = add
         self._assert = asserting
         self._delete = deleting

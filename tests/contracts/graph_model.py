@@ -256,6 +256,8 @@ class Comparison:
         assert await one.degrees(scope, groups, at) == await two.degrees(scope, groups, at)
         for node in nodes:
             assert await one.slot(scope, node, nodes[3]) == await two.slot(scope, node, nodes[3])
+            named = [await store.naming(scope, [node, nodes[0]], Page(4)) for store in (one, two)]
+            assert named[0].items == named[1].items
         pairs = [(node, other) for node in nodes for other in nodes]
         assert await one.slots(scope, pairs) == await two.slots(scope, pairs)
         assert await one.between(scope, pairs) == await two.between(scope, pairs)
@@ -287,9 +289,12 @@ class Comparison:
                 return
             after, model_after = page.after, model.after
 
-    async def walk(self, at: AsOf, hops: int, per_level: int) -> None:
+    async def walk(self, at: AsOf, hops: int, per_level: int, together: str = "") -> None:
+        """`together`: names of entities that read as one."""
         seeds = [self._make.entity("a").id, self._make.entity("knows", EntityType.PREDICATE).id]
+        group = [self._make.entity(name).id for name in together]
         steps = [
-            await store.walk(self._scope, seeds, at, hops, per_level) for store in (self._store, self._model)
+            await store.walk(self._scope, seeds, at, hops, per_level, dict.fromkeys(group, group))
+            for store in (self._store, self._model)
         ]
         assert steps[0] == steps[1]

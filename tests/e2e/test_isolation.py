@@ -54,11 +54,13 @@ class Ids:
     subject: str
     predicate: str
     words: tuple[str, str]
+    trees: tuple[str, str, str] = (NOBODYS, NOBODYS, NOBODYS.replace("5", "4"))
+    """Entities, of which the second reads as the first."""
 
     @property
     def ours(self) -> set[str]:
         """The ids that we made."""
-        return {self.episode, self.job, self.statement, self.subject, self.predicate}
+        return {self.episode, self.job, self.statement, self.subject, self.predicate, *self.trees}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,15 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
     await memory.say(f"Always ask {who} about {what}.", "2025-01-02", request_id="r-1", session_id=SESSION)
     await memory.say(f"# {who}\n\n{who} likes {what}.\n", "2025-01-03", request_id="r-2", **document)
     (used,) = [one for one in await memory.statements() if one.predicate.name == "uses"]
+    await memory.assert_triples(
+        *((tree, "near", "home") for tree in ("Ash", "Birch", "Cedar")), request_id="r-3"
+    )
+    trees = {one.subject.name: one.subject.entity_id for one in await memory.statements()}
+    ash, birch = trees["Ash"], trees["Birch"]
+    merged = memory_entities_pb2.MergeEntitiesRequest(
+        graph_id=GRAPH, into_entity_id=ash, entity_ids=[birch], request_id="r-4"
+    )
+    await tenant.call(tenant.memory.MergeEntities, merged)
     ids = Ids(
         graph=GRAPH,
         episode=first.result.episode_ids[0],
@@ -100,6 +111,7 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
         subject=used.subject.entity_id,
         predicate=used.predicate.predicate_id,
         words=words,
+        trees=(ash, birch, trees["Cedar"]),
     )
     return Twin(memory, ids)
 
@@ -174,6 +186,15 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/DeleteEpisode": lambda ids: memory_episodes_pb2.DeleteEpisodeRequest(
         graph_id=ids.graph, episode_id=ids.episode, request_id=f"delete-{ids.episode}"
     ),
+    "MemoryService/MergeEntities": lambda ids: memory_entities_pb2.MergeEntitiesRequest(
+        graph_id=ids.graph,
+        into_entity_id=ids.trees[0],
+        entity_ids=[ids.trees[2]],
+        request_id=f"merge-{ids.trees[2]}",
+    ),
+    "MemoryService/SplitEntity": lambda ids: memory_entities_pb2.SplitEntityRequest(
+        graph_id=ids.graph, entity_id=ids.trees[1], request_id=f"split-{ids.trees[1]}"
+    ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
     ),
@@ -225,6 +246,8 @@ NO_PLACE = {
     "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
     "MemoryService/GetEntity": "ENTITY_NOT_FOUND",
+    "MemoryService/MergeEntities": "ENTITY_NOT_FOUND",
+    "MemoryService/SplitEntity": "ENTITY_NOT_FOUND",
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",
