@@ -152,7 +152,7 @@ def apart(one: Name, other: Name) -> bool:
     """
     if not compatible(one.type, other.type) or _told_apart(one, other):
         return True
-    if likeness(one, other) is not None:
+    if fits(one, other):
         return False
     if _shared(one, other) or _differ_by_letters(one, other):
         return True

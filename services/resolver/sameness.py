@@ -14,6 +14,7 @@ from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, derive_
 from services.domain.instants import Instant
 from services.domain.kernel.joined import Joined
 from services.domain.likeness import Name, apart, fits, fuller, named_in
+from services.domain.names import compatible
 from services.domain.records import Judge
 from services.domain.scope import Scope
 from services.llm.port import Answer, Embedder, Engine, ModelOutputInvalid, ModelRefused, Receipt
@@ -59,10 +60,13 @@ class _Verdict:
 class _Groups:
     """Which entities read as one already, and which couples of groups somebody has judged."""
 
-    def __init__(self, merges: Iterable[Merge]) -> None:
-        """`merges` in force: whole groups, and every merge that names one of their members."""
+    def __init__(self, merges: Iterable[Merge], entities: Iterable[Entity]) -> None:
+        """`merges` in force: whole groups, and every merge that names one of their members, `entities`."""
         every = list(merges)
         self._read_as = merged(every)
+        self._types: dict[EntityId, set[EntityType]] = {}
+        for entity in entities:
+            self._types.setdefault(self.of(entity.id), set()).add(entity.type)
         self._judged = {frozenset({self.of(one), self.of(other)}) for one, other in counting_merges(every)}
 
     def of(self, entity: EntityId) -> EntityId:
@@ -74,7 +78,10 @@ class _Groups:
         return len(sides) > 1 and sides not in self._judged
 
     def is_barred(self, one: EntityId, other: EntityId) -> bool:
-        return frozenset({self.of(one), self.of(other)}) in self._judged
+        """Whether somebody judged two groups, or they hold types that can't be one's."""
+        types = [self._types.get(side, set()) for side in (one, other)]
+        fit = all(compatible(left, right) for left in types[0] for right in types[1])
+        return not fit or frozenset({one, other}) in self._judged
 
 
 class Sameness:
@@ -108,7 +115,7 @@ class Sameness:
         ]
         if not couples:
             return
-        groups = await self._groups(scope, couples)
+        groups = await self._groups(scope, couples, known)
         verdicts = [
             _Verdict(couple, same=True, judge=Judge.RULE, why="the text spells it out")
             for couple in couples
@@ -128,12 +135,15 @@ class Sameness:
         entities = await self._graph.entities(scope, sorted(ids)) if ids else ()
         return [one for one in entities if one.name and one.type is not EntityType.PREDICATE]
 
-    async def _groups(self, scope: Scope, couples: Sequence[Couple]) -> _Groups:
-        sides = {id for couple in couples for id in couple.ids}
+    async def _groups(self, scope: Scope, couples: Sequence[Couple], known: Revision) -> _Groups:
+        coupled = {one.id: one for couple in couples for one in (couple.new, couple.other)}
+        sides = set(coupled)
         same = await connected(self._readings, scope, sides)
         sides |= {side for merge in same for side in (merge.entity, merge.into)}
         every = {merge.id: merge for merge in (*same, *await self._readings.merges(scope, sorted(sides)))}
-        return _Groups(in_force(every.values()))
+        further = sorted(sides - coupled.keys())
+        members = [*coupled.values(), *(await self._graph.entities(scope, further) if further else ())]
+        return _Groups(in_force(every.values(), known), members)
 
     async def _asked(
         self,

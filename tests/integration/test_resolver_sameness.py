@@ -276,9 +276,11 @@ async def test_one_of_two_bearers_can_be_told_by_a_model(world: World) -> None:
     assert kinds == {(MergeKind.SAME, Judge.MODEL), (MergeKind.APART, Judge.MODEL)}
 
 
-async def test_three_spellings_in_a_circle_are_one(world: World) -> None:
+@pytest.mark.parametrize("type", [UNKNOWN, PERSON])
+async def test_three_spellings_in_a_circle_are_one(world: World, type: EntityType) -> None:
     world.engine.judge_of_entities = all_same
-    await tell(world, "a", "Some names.", unknown("Maya K.", "Maya Kapoor", "M. Kapoor"))
+    spellings = ("Maya K.", "Maya Kapoor", "M. Kapoor")
+    await tell(world, "a", "Some names.", [((name, type), f"thing of {name}") for name in spellings])
     assert await read_as(world) == {"Maya K.": "Maya Kapoor", "M. Kapoor": "Maya Kapoor"}
 
 
@@ -288,6 +290,21 @@ async def test_a_name_of_a_merged_one_is_compared_with_what_it_reads_as(world: W
     await tell(world, "b", "Maya Kapoor called.", unknown("Maya Kapoor"))
     await tell(world, "c", "M. Kapoor called.", unknown("M. Kapoor"))
     assert await read_as(world) == {"Maya K.": "Maya Kapoor", "M. Kapoor": "Maya Kapoor"}
+
+
+async def test_a_name_of_no_known_type_is_no_bridge_between_two_types(world: World) -> None:
+    world.engine.judge_of_entities = all_same
+    await tell(world, "a", "Paris B. is old.", [(("Paris B.", UNKNOWN), "kite")])
+    await tell(world, "b", "Paris Bercy is a hall.", [(("P. Bercy", PLACE), "roof")])
+    by_name = {name: id for id, name in (await names(world)).items()}
+    by_hand = Merge(
+        RecordId("by-hand"), by_name["Paris B."], by_name["P. Bercy"], MergeKind.SAME, Judge.USER, SAID
+    )
+    revision = await world.memory.revisions.current(world.scope)
+    await world.memory.readings.apply(world.scope, revision, [replace(by_hand, recorded_at=revision)], [], [])
+    await tell(world, "c", "Paris Bernard called.", [(("Paris Bernard", PERSON), "boat")])
+    assert ("Paris Bernard", "Paris B.") in asked(world)
+    assert await read_as(world) == {"Paris B.": "P. Bercy"}
 
 
 @pytest.mark.parametrize("kind", list(MergeKind))
