@@ -49,6 +49,8 @@ def keys_to_ask(text: str, type: EntityType) -> frozenset[str]:
         spellings.add(name.words[0])
     spellings.discard("")
     found = spellings | {_word(each) for each in spellings} | _initials(name)
+    # By its own acronym it finds who else has it: the short name may mean them.
+    found |= {f"{_MARK}a {each}" for each in name.acronyms}
     if len(name.words) == 1:
         found.add(f"{_MARK}a {name.joined}")
     return frozenset(found - {name.key})

@@ -1,14 +1,14 @@
 """Candidates: which known entities a newly named one may be, found by keys and vectors, never by a scan."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 
 from services.domain.graph import Entity, EntityType
 from services.domain.ids import EntityId, Revision
-from services.domain.likeness import Likeness, Name, apart, likeness, spelled_out
+from services.domain.likeness import Likeness, Name, apart, fits, fuller, likeness, spelled_out
 from services.domain.near_keys import is_near_key, keys_to_ask
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Vectors
@@ -50,6 +50,14 @@ class Couple:
         return place, -self.score, self.other.key, self.other.id
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Couples, and known entities that the shorter name of a couple may mean as well, by couple."""
+
+    couples: Sequence[Couple] = ()
+    rivals: Mapping[frozenset[EntityId], Sequence[Entity]] = field(default_factory=dict)
+
+
 class Names:
     """Names of entities as they are compared, each made ready once."""
 
@@ -71,6 +79,17 @@ class Names:
             return None
         return Couple(new, other, alike, score, here)
 
+    def rivals(self, couple: Couple, every: Sequence[Entity]) -> list[Entity]:
+        """Whom the shorter name of a couple may mean besides, of `every`, each once."""
+        one, other = couple.new, couple.other
+        full, short = (one, other) if fuller(self[one], self[other]) else (other, one)
+        third = {entity.id: entity for entity in every if entity.id not in couple.ids}
+        return [
+            entity
+            for entity in third.values()
+            if likeness(self[entity], self[short]) is not None and not fits(self[entity], self[full])
+        ]
+
 
 class Candidates:
     """Finds couples. Reads as known at a revision. Raises StoreUnavailable, EngineError."""
@@ -82,17 +101,18 @@ class Candidates:
 
     async def find(
         self, scope: Scope, fresh: Sequence[Entity], known: Sequence[Entity], at: Revision
-    ) -> list[Couple]:
+    ) -> Found:
         """Couples of each fresh entity with entities of the graph, with `known` ones that the draft names,
         and with other fresh ones: at most MAX_COUPLES each, best first, each couple once.
         """
         if not fresh:
-            return []
+            return Found()
         keyed = await self._by_keys(scope, fresh, at)
         vectors = await self._embedder.passages([entity.name for entity in fresh])
         near = await self._by_vectors(scope, fresh, vectors, at)
         names, named = Names(), {entity.id for entity in known}
         found: dict[frozenset[EntityId], Couple] = {}
+        rivals: dict[frozenset[EntityId], Sequence[Entity]] = {}
         among = _siblings(names, fresh, vectors)
         for new in fresh:
             others = {entity.id: (entity, 0.0) for entity in (*known, *keyed[new.id])}
@@ -103,8 +123,10 @@ class Candidates:
             couples += among[new.id]
             best = sorted((each for each in couples if each is not None), key=lambda each: each.rank)
             for couple in best[:MAX_COUPLES]:
-                found.setdefault(couple.ids, couple)
-        return list(found.values())
+                if found.setdefault(couple.ids, couple) is couple:
+                    every = [*fresh, *(other for other, _ in others.values())]
+                    rivals[couple.ids] = names.rivals(couple, every)
+        return Found(list(found.values()), rivals)
 
     async def _by_keys(
         self, scope: Scope, fresh: Sequence[Entity], at: Revision

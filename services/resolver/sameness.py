@@ -1,26 +1,24 @@
 """Sameness: whether an entity that a chunk names first is a known one. Drafts merges; doubt keeps both."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import structlog
 
 from services.domain.beliefs import in_force
 from services.domain.graph import Entity, EntityType, Literal
-from services.domain.identity import Merge, MergeKind, counting_merges, merged
+from services.domain.identity import Merge, MergeKind
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, derive_id
 from services.domain.instants import Instant
-from services.domain.kernel.joined import Joined
-from services.domain.likeness import Name, apart, fits, fuller, named_in
-from services.domain.names import compatible
+from services.domain.likeness import Name, fuller, named_in
 from services.domain.records import Judge
 from services.domain.scope import Scope
 from services.llm.port import Answer, Embedder, Engine, ModelOutputInvalid, ModelRefused, Receipt
 from services.llm.tasks import JudgedEntities, JudgeEntities, KnownFact, NamedEntity, Pair, Setting
-from services.resolver.candidates import Candidates, Couple, spelled_out_couples
+from services.resolver.candidates import Candidates, Couple, Found, spelled_out_couples
 from services.resolver.change import Draft
+from services.resolver.coherence import Groups, Verdict, coherent
 from services.resolver.memo import Memo
 from services.stores.graph.port import AsOf, GraphStore
 from services.stores.memory.groups import connected
@@ -46,42 +44,11 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What was decided on a couple, by whom and why."""
+class _Asked:
+    """Couples for the engine, and entities that it should know of: a short name may mean these as well."""
 
-    couple: Couple
-    same: bool
-    judge: Judge
-    why: str
-    model: str = ""
-    prompt_version: str = ""
-
-
-class _Groups:
-    """Which entities read as one already, and which couples of groups somebody has judged."""
-
-    def __init__(self, merges: Iterable[Merge], entities: Iterable[Entity]) -> None:
-        """`merges` in force: whole groups, and every merge that names one of their members, `entities`."""
-        every = list(merges)
-        self._read_as = merged(every)
-        self._types: dict[EntityId, set[EntityType]] = {}
-        for entity in entities:
-            self._types.setdefault(self.of(entity.id), set()).add(entity.type)
-        self._judged = {frozenset({self.of(one), self.of(other)}) for one, other in counting_merges(every)}
-
-    def of(self, entity: EntityId) -> EntityId:
-        return self._read_as.get(entity, entity)
-
-    def is_open(self, couple: Couple) -> bool:
-        """Whether the two are neither one already nor judged."""
-        sides = frozenset({self.of(couple.new.id), self.of(couple.other.id)})
-        return len(sides) > 1 and sides not in self._judged
-
-    def is_barred(self, one: EntityId, other: EntityId) -> bool:
-        """Whether somebody judged two groups, or they hold types that can't be one's."""
-        types = [self._types.get(side, set()) for side in (one, other)]
-        fit = all(compatible(left, right) for left in types[0] for right in types[1])
-        return not fit or frozenset({one, other}) in self._judged
+    couples: Sequence[Couple]
+    rivals: Sequence[Entity]
 
 
 class Sameness:
@@ -106,24 +73,24 @@ class Sameness:
         """Judges what the draft names first. Raises EngineError while a model can't be reached."""
         fresh = [one for one in draft.entities.values() if one.type is not EntityType.PREDICATE and one.name]
         older = await self._named_before(scope, draft)
-        couples = spelled_out_couples([*fresh, *older], chunk.said)
-        certain = {couple.ids for couple in couples}
-        couples += [
-            couple
-            for couple in await self._candidates.find(scope, fresh, older, known)
-            if couple.ids not in certain
-        ]
-        if not couples:
+        certain = spelled_out_couples([*fresh, *older], chunk.said)
+        spelled = {couple.ids for couple in certain}
+        found = await self._candidates.find(scope, fresh, older, known)
+        grey = [couple for couple in found.couples if couple.ids not in spelled]
+        if not certain and not grey:
             return
-        groups = await self._groups(scope, couples, known)
+        sides = [side for couple in (*certain, *grey) for side in (couple.new, couple.other)]
+        rivals = [one for couple in grey for one in found.rivals.get(couple.ids, ())]
+        groups = await self._groups(scope, [*sides, *rivals], known)
         verdicts = [
-            _Verdict(couple, same=True, judge=Judge.RULE, why="the text spells it out")
-            for couple in couples
-            if couple.ids in certain and groups.is_open(couple)
+            Verdict(couple, same=True, judge=Judge.RULE, why="the text spells it out")
+            for couple in certain
+            if groups.is_open(couple.new, couple.other)
         ]
-        left = [couple for couple in couples if couple.ids not in certain and groups.is_open(couple)]
-        if left:
-            verdicts += await self._asked(scope, draft, known, chunk, left[:MAX_ASKED], memo)
+        grey = [couple for couple in grey if groups.is_open(couple.new, couple.other)][:MAX_ASKED]
+        if grey:
+            asked = _Asked(grey, _rivals(found, grey, groups))
+            verdicts += await self._asked(scope, draft, known, chunk, asked, memo)
         for verdict in coherent(verdicts, groups):
             _record(scope, draft, verdict, chunk, now)
 
@@ -135,15 +102,14 @@ class Sameness:
         entities = await self._graph.entities(scope, sorted(ids)) if ids else ()
         return [one for one in entities if one.name and one.type is not EntityType.PREDICATE]
 
-    async def _groups(self, scope: Scope, couples: Sequence[Couple], known: Revision) -> _Groups:
-        coupled = {one.id: one for couple in couples for one in (couple.new, couple.other)}
-        sides = set(coupled)
-        same = await connected(self._readings, scope, sides)
-        sides |= {side for merge in same for side in (merge.entity, merge.into)}
+    async def _groups(self, scope: Scope, entities: Sequence[Entity], known: Revision) -> Groups:
+        met = {one.id: one for one in entities}
+        same = await connected(self._readings, scope, met)
+        sides = met.keys() | {side for merge in same for side in (merge.entity, merge.into)}
         every = {merge.id: merge for merge in (*same, *await self._readings.merges(scope, sorted(sides)))}
-        further = sorted(sides - coupled.keys())
-        members = [*coupled.values(), *(await self._graph.entities(scope, further) if further else ())]
-        return _Groups(in_force(every.values(), known), members)
+        further = sorted(sides - met.keys())
+        members = [*met.values(), *(await self._graph.entities(scope, further) if further else ())]
+        return Groups(in_force(every.values(), known), members)
 
     async def _asked(
         self,
@@ -151,13 +117,14 @@ class Sameness:
         draft: Draft,
         known: Revision,
         chunk: Chunk,
-        couples: Sequence[Couple],
+        asked: _Asked,
         memo: Memo,
-    ) -> list[_Verdict]:
+    ) -> list[Verdict]:
         """The engine's verdicts on couples that were offered: one call for all of them."""
+        couples = asked.couples
         key = tuple((couple.new.id, couple.other.id) for couple in couples)
         if key not in memo.entities:
-            task = await self._task(scope, draft, known, chunk, couples)
+            task = await self._task(scope, draft, known, chunk, asked)
             memo.entities[key] = await self._answer(scope, task, memo)
         answer = memo.entities[key]
         if answer is None:
@@ -165,11 +132,11 @@ class Sameness:
         _, _, pairs = _positions(couples)
         by_pair = dict(zip(pairs, couples, strict=True))
         by = answer.receipt
-        found: dict[Pair, _Verdict] = {}
+        found: dict[Pair, Verdict] = {}
         for verdict in answer.value.verdicts:
             couple = by_pair.get(Pair(verdict.new, verdict.candidate))
             if couple is not None:
-                one = _Verdict(
+                one = Verdict(
                     couple, verdict.same, Judge.MODEL, verdict.why, by.model or by.engine, by.prompt_version
                 )
                 found.setdefault(Pair(verdict.new, verdict.candidate), one)
@@ -187,10 +154,12 @@ class Sameness:
         return answer
 
     async def _task(
-        self, scope: Scope, draft: Draft, known: Revision, chunk: Chunk, couples: Sequence[Couple]
+        self, scope: Scope, draft: Draft, known: Revision, chunk: Chunk, asked: _Asked
     ) -> JudgeEntities:
-        new, others, pairs = _positions(couples)
-        here = {couple.other.id for couple in couples if couple.here}
+        new, others, pairs = _positions(asked.couples)
+        here = {couple.other.id for couple in asked.couples if couple.here}
+        offered = {one.id for one in (*new, *others)}
+        others += [one for one in asked.rivals if one.id not in offered]
         facts = await self._facts(scope, draft, known, {one.id: one for one in (*new, *others)})
         return JudgeEntities(
             [NamedEntity(one.name, one.type, facts[one.id], here=True) for one in new],
@@ -225,48 +194,16 @@ class Sameness:
         return {id: facts[:FACTS_SHOWN] for id, facts in said.items()}
 
 
-def coherent(verdicts: Sequence[_Verdict], groups: _Groups) -> list[_Verdict]:
-    """Verdicts without the joins that contradict each other, whatever their order.
-
-    A join makes one of all whom it connects. Any two of these must be judged one, be one already, or fit each
-    other by name, and nobody may have told them apart, nor may their names: an answer that makes one of two
-    known persons over a third name counts for nothing.
-    """
-    same = [verdict for verdict in verdicts if verdict.same]
-    names: dict[EntityId, list[Entity]] = {}
-    joined: Joined[EntityId] = Joined()
-    direct: set[frozenset[EntityId]] = set()
-    for verdict in same:
-        sides = [groups.of(verdict.couple.new.id), groups.of(verdict.couple.other.id)]
-        for side, entity in zip(sides, (verdict.couple.new, verdict.couple.other), strict=True):
-            names.setdefault(side, []).append(entity)
-        joined.join(*sides)
-        direct.add(frozenset(sides))
-    differ = {
-        frozenset({groups.of(each.couple.new.id), groups.of(each.couple.other.id)})
-        for each in verdicts
-        if not each.same
-    }
-    broken = {
-        joined.root(one)
-        for one, other in combinations(sorted(names), 2)
-        if joined.root(one) == joined.root(other)
-        and (
-            groups.is_barred(one, other)
-            or frozenset({one, other}) in differ
-            or not _one_by_name(names[one], names[other], frozenset({one, other}) in direct)
-        )
-    }
-    return [
-        each for each in verdicts if not each.same or joined.root(groups.of(each.couple.new.id)) not in broken
-    ]
-
-
-def _one_by_name(some: Sequence[Entity], others: Sequence[Entity], judged: bool) -> bool:
-    pairs = [(Name(a.name, a.type), Name(b.name, b.type)) for a in some for b in others]
-    if judged:
-        return not any(apart(*pair) for pair in pairs)
-    return any(fits(*pair) for pair in pairs)
+def _rivals(found: Found, couples: Sequence[Couple], groups: Groups) -> list[Entity]:
+    """Rivals of the couples, without those that nobody takes for either of the two any more."""
+    rivals: dict[EntityId, Entity] = {}
+    for couple in couples:
+        for rival in found.rivals.get(couple.ids, ()):
+            if all(groups.of(rival.id) != groups.of(id) for id in couple.ids) and any(
+                groups.is_open(rival, side) for side in (couple.new, couple.other)
+            ):
+                rivals[rival.id] = rival
+    return list(rivals.values())
 
 
 def _positions(couples: Sequence[Couple]) -> tuple[list[Entity], list[Entity], list[Pair]]:
@@ -290,7 +227,7 @@ def _keep(memo: Memo, receipt: Receipt | None) -> None:
         memo.receipts.append(receipt)
 
 
-def _record(scope: Scope, draft: Draft, verdict: _Verdict, chunk: Chunk, now: Instant) -> None:
+def _record(scope: Scope, draft: Draft, verdict: Verdict, chunk: Chunk, now: Instant) -> None:
     """The merge and its decision. The fuller name is kept, whichever came first."""
     one, other = verdict.couple.new, verdict.couple.other
     names = (Name(one.name, one.type), Name(other.name, other.type))
