@@ -172,5 +172,5 @@ def _servicers(
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger),
-        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger),
+        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs),
     }

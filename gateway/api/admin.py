@@ -11,6 +11,7 @@ from gateway.credits.money import MicroCredits
 from gateway.keys import ApiKey, KeyId, KeyScope
 from gateway.paging import page_of, token_of
 from gateway.store.job_view import timestamp
+from gateway.store.jobs import Jobs
 from gateway.store.keys import ApiKeys
 from gateway.store.tenants import Limits, Tenant, Tenants, TenantState
 from palimpsest.v1 import admin_pb2
@@ -26,10 +27,11 @@ _DEFAULT_SCOPES = (KeyScope.READ, KeyScope.WRITE)
 class AdminServicer:
     """Tenants, their keys, limits and credits."""
 
-    def __init__(self, tenants: Tenants, keys: ApiKeys, ledger: Ledger) -> None:
+    def __init__(self, tenants: Tenants, keys: ApiKeys, ledger: Ledger, jobs: Jobs) -> None:
         self._tenants = tenants
         self._keys = keys
         self._ledger = ledger
+        self._jobs = jobs
 
     async def CreateTenant(
         self, request: admin_pb2.CreateTenantRequest, context: Context
@@ -57,6 +59,8 @@ class AdminServicer:
     ) -> admin_pb2.SuspendTenantResponse:
         state = TenantState.ACTIVE if request.lift else TenantState.SUSPENDED
         tenant = await self._tenants.set_state(TenantId(request.tenant_id), state)
+        if tenant.state is TenantState.SUSPENDED:
+            await self._jobs.cancel_all(tenant.id)
         return admin_pb2.SuspendTenantResponse(tenant=tenant_message(tenant))
 
     async def SetLimits(

@@ -126,7 +126,7 @@ def gateway_servicers(stores: Stores, facts: ScriptedFacts) -> Servicers:
         "GraphService": GraphServicer(stores.graphs, facts),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger),
-        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger),
+        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs),
     }
 
 

@@ -28,7 +28,7 @@ NOT_SERVED_BY_THE_GATEWAY_ALONE = {
     "GraphService": "DeclarePredicate ListPredicates SetIngestionRule ListIngestionRules",
     "MemoryService": "*",
     "RecallService": "*",
-    "JobService": "CancelJob RetryJob",
+    "JobService": "RetryJob",
     "CreditService": "WatchBalance",
     "PrivacyService": "*",
     "AdminService": "RefundCharge SetPrices GetUsage",

@@ -8,6 +8,8 @@ import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
+from gateway.credits.money import MicroCredits
+from gateway.store.job_values import JobState, Outcome
 from palimpsest.v1 import (
     admin_pb2,
     admin_pb2_grpc,
@@ -190,3 +192,21 @@ async def test_jobs_are_listed_by_graph_state_and_kind(running: RunningGateway) 
     assert await listed(kind=job_pb2.JOB_KIND_ERASURE) == set()
     assert await listed(graph_id="of nobody") == set()
     assert await every(running, stub.ListJobs, jobs_pb2.ListJobsRequest(), "jobs", "globex") == []
+
+
+async def test_a_job_is_asked_to_stop_once_and_not_after_its_end(running: RunningGateway) -> None:
+    jobs, stub = running.stores.jobs, jobs_pb2_grpc.JobServiceStub(running.channel)
+    mine, other = [(await jobs.accept(order(graph(ACME), key))).job.id for key in ("r1", "r2")]
+    asked = jobs_pb2.CancelJobRequest(job_id=mine)
+    stopping = (await running.call(stub.CancelJob, asked)).job
+    assert (stopping.cancel_requested, stopping.state) == (True, job_pb2.JOB_STATE_QUEUED)
+    assert (await running.call(stub.CancelJob, asked)).job == stopping
+    assert not (await jobs.find(other)).cancel_requested
+    assert (await running.refused(stub.CancelJob, asked, "globex")).reason == "JOB_NOT_FOUND"
+    await jobs.finish(mine, Outcome(JobState.CANCELLED, MicroCredits(0), job_pb2.JobResult()))
+    refusal = await running.refused(stub.CancelJob, asked)
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "JOB_FINISHED")
+    admin = admin_pb2_grpc.AdminServiceStub(running.channel)
+    suspending = admin_pb2.SuspendTenantRequest(tenant_id="acme")
+    await running.call(admin.SuspendTenant, suspending, "operator")
+    assert (await jobs.find(other)).cancel_requested
