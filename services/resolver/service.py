@@ -7,7 +7,7 @@ from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
 from services.domain.facts import DropReason
-from services.domain.ids import EpisodeId, PassageId, Revision
+from services.domain.ids import EpisodeId, PassageId, Revision, StatementId
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage
 from services.domain.predicates import Vocabulary
@@ -214,6 +214,8 @@ class Resolver:
             setting = setting_in(staged.setting)
             chunk = Chunk(id, setting, [passage.with_speaker for passage in passages.values()])
             await self._sameness.add(scope, draft, known, chunk, self._now(), memo)
+            offered = (fact.statement_id for fact in staged.setting.known_facts if fact.statement_id)
+            draft.context = tuple(StatementId(id) for id in dict.fromkeys(offered))
             await self._verdicts.add(scope, draft, known, setting, episode.id, memo)
             spoken = _spoken(staged, episode, passages, draft)
             await self._voice.add(scope, draft, known, spoken, setting, episode.id, memo)
