@@ -29,9 +29,9 @@ NOT_SERVED_BY_THE_GATEWAY_ALONE = {
     "MemoryService": "*",
     "RecallService": "*",
     "JobService": "RetryJob",
-    "CreditService": "WatchBalance",
+    "CreditService": "",
     "PrivacyService": "*",
-    "AdminService": "RefundCharge SetPrices GetUsage",
+    "AdminService": "GetUsage",
 }
 
 
