@@ -82,6 +82,10 @@ class Draft:
     """Merges and declarations that count no more."""
     revoked: Revoked = Revoked()
     decisions: list[Decision] = field(default_factory=list)
+    undone: list[RecordId] = field(default_factory=list)
+    """Ends and denials that a user's call revokes."""
+    judged: list[RecordId] = field(default_factory=list)
+    """Verdicts that a user's call records."""
     asserted: list[Asserted] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
@@ -135,6 +139,9 @@ class Outcome:
     revoked: Revoked = Revoked()
     statements_expired: tuple[StatementId, ...] = ()
     """Believed before, at any world time, and not at all any more."""
+    undone: tuple[RecordId, ...] = ()
+    judged: tuple[RecordId, ...] = ()
+    """Of a user's call: what it revoked, and the verdicts that it recorded."""
     asserted: tuple[Asserted, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     receipts: tuple[Receipt, ...] = ()

@@ -152,6 +152,9 @@ class Publisher:
                     revision, change.unsupported_voice, change.voice_revoked, change.voice_retold
                 ),
             )
+        if change.unsupported or change.unsupported_voice:
+            gone = [*change.unsupported, *change.unsupported_voice]
+            await self._stores.decisions.forget_text(scope, gone)
         return orphans
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
@@ -249,6 +252,8 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         ends=len(draft.ends),
         denials=len(draft.denials),
         revoked=draft.revoked,
+        undone=tuple(draft.undone),
+        judged=tuple(draft.judged),
         asserted=tuple(draft.asserted),
         dropped=tuple(draft.dropped),
         receipts=tuple(draft.receipts),

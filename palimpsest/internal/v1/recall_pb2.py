@@ -22,66 +22,71 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from palimpsest.internal.v1 import recall_decisions_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2
 from palimpsest.internal.v1 import values_pb2 as palimpsest_dot_internal_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#palimpsest/internal/v1/recall.proto\x12\x16palimpsest.internal.v1\x1a#palimpsest/internal/v1/values.proto\"\xb5\x04\n\rRecallRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0b\n\x03now\x18\x02 \x01(\x03\x12\x11\n\ttime_zone\x18\x03 \x01(\t\x12\x12\n\x05\x61s_of\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x31\n\x08known_at\x18\x05 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x18\n\x0brange_start\x18\x06 \x01(\x03H\x01\x88\x01\x01\x12\x16\n\trange_end\x18\x07 \x01(\x03H\x02\x88\x01\x01\x12\x15\n\rgraph_aspects\x18\x08 \x03(\t\x12\x15\n\rvoice_aspects\x18\t \x03(\t\x12\x0e\n\x06labels\x18\n \x03(\t\x12\x14\n\x0c\x65ntity_hints\x18\x0b \x03(\t\x12\x10\n\x08max_hops\x18\x0c \x01(\x05\x12\x11\n\tmax_facts\x18\r \x01(\x05\x12\x14\n\x0cmax_passages\x18\x0e \x01(\x05\x12\x14\n\x0ctoken_budget\x18\x0f \x01(\x05\x12\x15\n\rinclude_facts\x18\x10 \x01(\x08\x12\x18\n\x10include_passages\x18\x11 \x01(\x08\x12\x15\n\rinclude_voice\x18\x12 \x01(\x08\x12\x0f\n\x07\x65xplain\x18\x13 \x01(\x08\x12\x16\n\x0e\x61llow_degraded\x18\x14 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x15 \x01(\x03\x12\x15\n\rinclude_ended\x18\x16 \x01(\x08\x12\x11\n\tuser_name\x18\x17 \x01(\tB\x08\n\x06_as_ofB\x0e\n\x0c_range_startB\x0c\n\n_range_end\"3\n\x07LegRank\x12\x0b\n\x03leg\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\x05\x12\r\n\x05score\x18\x03 \x01(\x01\"z\n\x08PathStep\x12\x14\n\x0cstatement_id\x18\x01 \x01(\t\x12,\n\x04\x66rom\x18\x02 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12*\n\x02to\x18\x03 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\"`\n\x08\x45vidence\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\npassage_id\x18\x02 \x01(\t\x12\x12\n\nepisode_id\x18\x03 \x01(\t\x12\r\n\x05quote\x18\x04 \x01(\t\x12\x0f\n\x07said_at\x18\x05 \x01(\x03\"\x9c\x02\n\x0cRecalledFact\x12\x34\n\tstatement\x18\x01 \x01(\x0b\x32!.palimpsest.internal.v1.Statement\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x10\n\x08\x65vidence\x18\x03 \x03(\t\x12.\n\x04path\x18\x04 \x03(\x0b\x32 .palimpsest.internal.v1.PathStep\x12\x33\n\x08replaced\x18\x05 \x03(\x0b\x32!.palimpsest.internal.v1.Statement\x12-\n\x04legs\x18\x06 \x03(\x0b\x32\x1f.palimpsest.internal.v1.LegRank\x12\r\n\x05holds\x18\x07 \x01(\x08\x12\x12\n\nin_context\x18\x08 \x01(\x08\"\xd0\x01\n\x0fRecalledPassage\x12\x30\n\x07passage\x18\x01 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Passage\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x10\n\x08\x65vidence\x18\x03 \x01(\t\x12-\n\x04legs\x18\x04 \x03(\x0b\x32\x1f.palimpsest.internal.v1.LegRank\x12\x12\n\nin_context\x18\x05 \x01(\x08\x12\x12\n\nsession_id\x18\x06 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x07 \x01(\t\"\xb6\x01\n\rRecalledVoice\x12\x32\n\x05voice\x18\x01 \x01(\x0b\x32#.palimpsest.internal.v1.VoiceAspect\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x10\n\x08\x65vidence\x18\x03 \x03(\t\x12-\n\x04legs\x18\x04 \x03(\x0b\x32\x1f.palimpsest.internal.v1.LegRank\x12\x12\n\nin_context\x18\x05 \x01(\x08\x12\r\n\x05holds\x18\x06 \x01(\x08\"\x89\x03\n\x0eRecallResponse\x12\x33\n\x05\x66\x61\x63ts\x18\x01 \x03(\x0b\x32$.palimpsest.internal.v1.RecalledFact\x12\x39\n\x08passages\x18\x02 \x03(\x0b\x32\'.palimpsest.internal.v1.RecalledPassage\x12\x34\n\x05voice\x18\x03 \x03(\x0b\x32%.palimpsest.internal.v1.RecalledVoice\x12\x0f\n\x07\x63ontext\x18\x04 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x05 \x01(\x05\x12\x32\n\x08\x65vidence\x18\x06 \x03(\x0b\x32 .palimpsest.internal.v1.Evidence\x12\x10\n\x08revision\x18\x07 \x01(\x03\x12\x10\n\x08\x64\x65graded\x18\x08 \x03(\t\x12\x12\n\nanswerable\x18\t \x01(\x01\x12*\n\x04plan\x18\n \x01(\x0b\x32\x1c.palimpsest.internal.v1.Plan\x12\x10\n\x08left_out\x18\x0b \x01(\x05\"\xfd\x01\n\x04Plan\x12\x30\n\x08\x65ntities\x18\x01 \x03(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12\x18\n\x0brange_start\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x16\n\trange_end\x18\x03 \x01(\x03H\x01\x88\x01\x01\x12\x0e\n\x06intent\x18\x04 \x01(\t\x12\x17\n\x0funmatched_hints\x18\x05 \x03(\t\x12\x12\n\x05\x61s_of\x18\x06 \x01(\x03H\x02\x88\x01\x01\x12\x15\n\rgraph_aspects\x18\x07 \x03(\t\x12\x15\n\rvoice_aspects\x18\x08 \x03(\tB\x0e\n\x0c_range_startB\x0c\n\n_range_endB\x08\n\x06_as_of\"\xcc\x01\n\x0bWalkRequest\x12\r\n\x05seeds\x18\x01 \x03(\t\x12\x10\n\x08max_hops\x18\x02 \x01(\x05\x12\x11\n\tper_level\x18\x03 \x01(\x05\x12\x12\n\x05\x61s_of\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x31\n\x08known_at\x18\x05 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x0b\n\x03now\x18\x06 \x01(\x03\x12\x15\n\rinclude_ended\x18\x07 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x08 \x01(\x03\x42\x08\n\x06_as_of\"Z\n\x08WalkStep\x12\x34\n\tstatement\x18\x01 \x01(\x0b\x32!.palimpsest.internal.v1.Statement\x12\x0b\n\x03hop\x18\x02 \x01(\x05\x12\x0b\n\x03via\x18\x03 \x01(\t\"\x80\x01\n\x0cWalkResponse\x12-\n\x05seeds\x18\x01 \x03(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12/\n\x05steps\x18\x02 \x03(\x0b\x32 .palimpsest.internal.v1.WalkStep\x12\x10\n\x08revision\x18\x03 \x01(\x03\"*\n\x14GatherContextRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"v\n\x15GatherContextResponse\x12+\n\x05turns\x18\x01 \x03(\x0b\x32\x1c.palimpsest.internal.v1.Turn\x12\x30\n\x07setting\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Setting\"\x12\n\x10ReadGraphRequest\"\x97\x01\n\x11ReadGraphResponse\x12\x10\n\x08\x65ntities\x18\x01 \x01(\x03\x12\x12\n\nstatements\x18\x02 \x01(\x03\x12\x10\n\x08\x65pisodes\x18\x03 \x01(\x03\x12\x0e\n\x06\x63laims\x18\x04 \x01(\x03\x12\x10\n\x08revision\x18\x05 \x01(\x03\x12\x18\n\x0brevision_at\x18\x06 \x01(\x03H\x00\x88\x01\x01\x42\x0e\n\x0c_revision_at\"(\n\x12ReadEpisodeRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"G\n\x13ReadEpisodeResponse\x12\x30\n\x07\x65pisode\x18\x01 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Episode\"\x93\x01\n\x14ReadStatementRequest\x12\x14\n\x0cstatement_id\x18\x01 \x01(\t\x12\x31\n\x08known_at\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x14\n\x0cmin_revision\x18\x03 \x01(\x03\x12\x1c\n\x14include_past_beliefs\x18\x04 \x01(\x08\"_\n\x15ReadStatementResponse\x12\x34\n\tstatement\x18\x01 \x01(\x0b\x32!.palimpsest.internal.v1.Statement\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\xa1\x03\n\x15ListStatementsRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x11\n\tpredicate\x18\x02 \x01(\t\x12\x0e\n\x06object\x18\x03 \x01(\t\x12\x0f\n\x07\x61spects\x18\x04 \x03(\t\x12\x13\n\x0b\x65pisode_ids\x18\x05 \x03(\t\x12\x12\n\nsession_id\x18\x06 \x01(\t\x12\x15\n\x08valid_at\x18\x07 \x01(\x03H\x00\x88\x01\x01\x12\x31\n\x08known_at\x18\x08 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x15\n\rinclude_ended\x18\t \x01(\x08\x12\x16\n\x0einvalidated_by\x18\n \x01(\t\x12\x16\n\tcontested\x18\x0b \x01(\x08H\x01\x88\x01\x01\x12\x11\n\tpage_size\x18\x0c \x01(\x05\x12\r\n\x05\x61\x66ter\x18\r \x01(\t\x12\x0b\n\x03now\x18\x0e \x01(\x03\x12\x14\n\x0cmin_revision\x18\x0f \x01(\x03\x12\x14\n\x0csubject_type\x18\x10 \x01(\t\x12\x13\n\x0bobject_type\x18\x11 \x01(\tB\x0b\n\t_valid_atB\x0c\n\n_contested\"p\n\x16ListStatementsResponse\x12\x35\n\nstatements\x18\x01 \x03(\x0b\x32!.palimpsest.internal.v1.Statement\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xc3\x01\n\x13ReadTimelineRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x11\n\tpredicate\x18\x02 \x01(\t\x12\x31\n\x08known_at\x18\x03 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x14\n\x0cmin_revision\x18\x04 \x01(\x03\x12\x1c\n\x14include_past_beliefs\x18\x05 \x01(\x08\x12\x0b\n\x03now\x18\x06 \x01(\x03\x12\x14\n\x0csubject_type\x18\x07 \x01(\t\"E\n\rTimelineEntry\x12\x34\n\tstatement\x18\x01 \x01(\x0b\x32!.palimpsest.internal.v1.Statement\"\xc4\x01\n\x14ReadTimelineResponse\x12/\n\x07subject\x18\x01 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12\x31\n\tpredicate\x18\x02 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12\x36\n\x07\x65ntries\x18\x03 \x03(\x0b\x32%.palimpsest.internal.v1.TimelineEntry\x12\x10\n\x08revision\x18\x04 \x01(\x03\x32\xbd\x06\n\rRecallService\x12W\n\x06Recall\x12%.palimpsest.internal.v1.RecallRequest\x1a&.palimpsest.internal.v1.RecallResponse\x12Q\n\x04Walk\x12#.palimpsest.internal.v1.WalkRequest\x1a$.palimpsest.internal.v1.WalkResponse\x12l\n\rGatherContext\x12,.palimpsest.internal.v1.GatherContextRequest\x1a-.palimpsest.internal.v1.GatherContextResponse\x12`\n\tReadGraph\x12(.palimpsest.internal.v1.ReadGraphRequest\x1a).palimpsest.internal.v1.ReadGraphResponse\x12\x66\n\x0bReadEpisode\x12*.palimpsest.internal.v1.ReadEpisodeRequest\x1a+.palimpsest.internal.v1.ReadEpisodeResponse\x12l\n\rReadStatement\x12,.palimpsest.internal.v1.ReadStatementRequest\x1a-.palimpsest.internal.v1.ReadStatementResponse\x12o\n\x0eListStatements\x12-.palimpsest.internal.v1.ListStatementsRequest\x1a..palimpsest.internal.v1.ListStatementsResponse\x12i\n\x0cReadTimeline\x12+.palimpsest.internal.v1.ReadTimelineRequest\x1a,.palimpsest.internal.v1.ReadTimelineResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#palimpsest/internal/v1/recall.proto\x12\x16palimpsest.internal.v1\x1a-palimpsest/internal/v1/recall_decisions.proto\x1a#palimpsest/internal/v1/values.proto\"\xb5\x04\n\rRecallRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0b\n\x03now\x18\x02 \x01(\x03\x12\x11\n\ttime_zone\x18\x03 \x01(\t\x12\x12\n\x05\x61s_of\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x31\n\x08known_at\x18\x05 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x18\n\x0brange_start\x18\x06 \x01(\x03H\x01\x88\x01\x01\x12\x16\n\trange_end\x18\x07 \x01(\x03H\x02\x88\x01\x01\x12\x15\n\rgraph_aspects\x18\x08 \x03(\t\x12\x15\n\rvoice_aspects\x18\t \x03(\t\x12\x0e\n\x06labels\x18\n \x03(\t\x12\x14\n\x0c\x65ntity_hints\x18\x0b \x03(\t\x12\x10\n\x08max_hops\x18\x0c \x01(\x05\x12\x11\n\tmax_facts\x18\r \x01(\x05\x12\x14\n\x0cmax_passages\x18\x0e \x01(\x05\x12\x14\n\x0ctoken_budget\x18\x0f \x01(\x05\x12\x15\n\rinclude_facts\x18\x10 \x01(\x08\x12\x18\n\x10include_passages\x18\x11 \x01(\x08\x12\x15\n\rinclude_voice\x18\x12 \x01(\x08\x12\x0f\n\x07\x65xplain\x18\x13 \x01(\x08\x12\x16\n\x0e\x61llow_degraded\x18\x14 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x15 \x01(\x03\x12\x15\n\rinclude_ended\x18\x16 \x01(\x08\x12\x11\n\tuser_name\x18\x17 \x01(\tB\x08\n\x06_as_ofB\x0e\n\x0c_range_startB\x0c\n\n_range_end\"3\n\x07LegRank\x12\x0b\n\x03leg\x18\x01 \x01(\t\x12\x0c\n\x04rank\x18\x02 \x01(\x05\x12\r\n\x05score\x18\x03 \x01(\x01\"z\n\x08PathStep\x12\x14\n\x0cstatement_id\x18\x01 \x01(\t\x12,\n\x04\x66rom\x18\x02 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12*\n\x02to\x18\x03 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\"`\n\x08\x45vidence\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\npassage_id\x18\x02 \x01(\t\x12\x12\n\nepisode_id\x18\x03 \x01(\t\x12\r\n\x05quote\x18\x04 \x01(\t\x12\x0f\n\x07said_at\x18\x05 \x01(\x03\"\x9c\x02\n\x0cRecalledFact\x12\x34\n\tstatement\x18\x01 \x01(\x0b\x32!.palimpsest.internal.v1.Statement\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x10\n\x08\x65vidence\x18\x03 \x03(\t\x12.\n\x04path\x18\x04 \x03(\x0b\x32 .palimpsest.internal.v1.PathStep\x12\x33\n\x08replaced\x18\x05 \x03(\x0b\x32!.palimpsest.internal.v1.Statement\x12-\n\x04legs\x18\x06 \x03(\x0b\x32\x1f.palimpsest.internal.v1.LegRank\x12\r\n\x05holds\x18\x07 \x01(\x08\x12\x12\n\nin_context\x18\x08 \x01(\x08\"\xd0\x01\n\x0fRecalledPassage\x12\x30\n\x07passage\x18\x01 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Passage\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x10\n\x08\x65vidence\x18\x03 \x01(\t\x12-\n\x04legs\x18\x04 \x03(\x0b\x32\x1f.palimpsest.internal.v1.LegRank\x12\x12\n\nin_context\x18\x05 \x01(\x08\x12\x12\n\nsession_id\x18\x06 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x07 \x01(\t\"\xb6\x01\n\rRecalledVoice\x12\x32\n\x05voice\x18\x01 \x01(\x0b\x32#.palimpsest.internal.v1.VoiceAspect\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x10\n\x08\x65vidence\x18\x03 \x03(\t\x12-\n\x04legs\x18\x04 \x03(\x0b\x32\x1f.palimpsest.internal.v1.LegRank\x12\x12\n\nin_context\x18\x05 \x01(\x08\x12\r\n\x05holds\x18\x06 \x01(\x08\"\x89\x03\n\x0eRecallResponse\x12\x33\n\x05\x66\x61\x63ts\x18\x01 \x03(\x0b\x32$.palimpsest.internal.v1.RecalledFact\x12\x39\n\x08passages\x18\x02 \x03(\x0b\x32\'.palimpsest.internal.v1.RecalledPassage\x12\x34\n\x05voice\x18\x03 \x03(\x0b\x32%.palimpsest.internal.v1.RecalledVoice\x12\x0f\n\x07\x63ontext\x18\x04 \x01(\t\x12\x16\n\x0e\x63ontext_tokens\x18\x05 \x01(\x05\x12\x32\n\x08\x65vidence\x18\x06 \x03(\x0b\x32 .palimpsest.internal.v1.Evidence\x12\x10\n\x08revision\x18\x07 \x01(\x03\x12\x10\n\x08\x64\x65graded\x18\x08 \x03(\t\x12\x12\n\nanswerable\x18\t \x01(\x01\x12*\n\x04plan\x18\n \x01(\x0b\x32\x1c.palimpsest.internal.v1.Plan\x12\x10\n\x08left_out\x18\x0b \x01(\x05\"\xfd\x01\n\x04Plan\x12\x30\n\x08\x65ntities\x18\x01 \x03(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12\x18\n\x0brange_start\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x16\n\trange_end\x18\x03 \x01(\x03H\x01\x88\x01\x01\x12\x0e\n\x06intent\x18\x04 \x01(\t\x12\x17\n\x0funmatched_hints\x18\x05 \x03(\t\x12\x12\n\x05\x61s_of\x18\x06 \x01(\x03H\x02\x88\x01\x01\x12\x15\n\rgraph_aspects\x18\x07 \x03(\t\x12\x15\n\rvoice_aspects\x18\x08 \x03(\tB\x0e\n\x0c_range_startB\x0c\n\n_range_endB\x08\n\x06_as_of\"\xcc\x01\n\x0bWalkRequest\x12\r\n\x05seeds\x18\x01 \x03(\t\x12\x10\n\x08max_hops\x18\x02 \x01(\x05\x12\x11\n\tper_level\x18\x03 \x01(\x05\x12\x12\n\x05\x61s_of\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x31\n\x08known_at\x18\x05 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x0b\n\x03now\x18\x06 \x01(\x03\x12\x15\n\rinclude_ended\x18\x07 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x08 \x01(\x03\x42\x08\n\x06_as_of\"Z\n\x08WalkStep\x12\x34\n\tstatement\x18\x01 \x01(\x0b\x32!.palimpsest.internal.v1.Statement\x12\x0b\n\x03hop\x18\x02 \x01(\x05\x12\x0b\n\x03via\x18\x03 \x01(\t\"\x80\x01\n\x0cWalkResponse\x12-\n\x05seeds\x18\x01 \x03(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12/\n\x05steps\x18\x02 \x03(\x0b\x32 .palimpsest.internal.v1.WalkStep\x12\x10\n\x08revision\x18\x03 \x01(\x03\"*\n\x14GatherContextRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"v\n\x15GatherContextResponse\x12+\n\x05turns\x18\x01 \x03(\x0b\x32\x1c.palimpsest.internal.v1.Turn\x12\x30\n\x07setting\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Setting\"\x12\n\x10ReadGraphRequest\"\x97\x01\n\x11ReadGraphResponse\x12\x10\n\x08\x65ntities\x18\x01 \x01(\x03\x12\x12\n\nstatements\x18\x02 \x01(\x03\x12\x10\n\x08\x65pisodes\x18\x03 \x01(\x03\x12\x0e\n\x06\x63laims\x18\x04 \x01(\x03\x12\x10\n\x08revision\x18\x05 \x01(\x03\x12\x18\n\x0brevision_at\x18\x06 \x01(\x03H\x00\x88\x01\x01\x42\x0e\n\x0c_revision_at\"(\n\x12ReadEpisodeRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"G\n\x13ReadEpisodeResponse\x12\x30\n\x07\x65pisode\x18\x01 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Episode\"\x93\x01\n\x14ReadStatementRequest\x12\x14\n\x0cstatement_id\x18\x01 \x01(\t\x12\x31\n\x08known_at\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x14\n\x0cmin_revision\x18\x03 \x01(\x03\x12\x1c\n\x14include_past_beliefs\x18\x04 \x01(\x08\"\x92\x01\n\x15ReadStatementResponse\x12\x34\n\tstatement\x18\x01 \x01(\x0b\x32!.palimpsest.internal.v1.Statement\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x31\n\x08verdicts\x18\n \x03(\x0b\x32\x1f.palimpsest.internal.v1.Verdict\"]\n\x16ReadVoiceAspectRequest\x12\x10\n\x08voice_id\x18\x01 \x01(\t\x12\x31\n\x08known_at\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\"_\n\x17ReadVoiceAspectResponse\x12\x32\n\x05voice\x18\x01 \x01(\x0b\x32#.palimpsest.internal.v1.VoiceAspect\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\xa1\x03\n\x15ListStatementsRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x11\n\tpredicate\x18\x02 \x01(\t\x12\x0e\n\x06object\x18\x03 \x01(\t\x12\x0f\n\x07\x61spects\x18\x04 \x03(\t\x12\x13\n\x0b\x65pisode_ids\x18\x05 \x03(\t\x12\x12\n\nsession_id\x18\x06 \x01(\t\x12\x15\n\x08valid_at\x18\x07 \x01(\x03H\x00\x88\x01\x01\x12\x31\n\x08known_at\x18\x08 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x15\n\rinclude_ended\x18\t \x01(\x08\x12\x16\n\x0einvalidated_by\x18\n \x01(\t\x12\x16\n\tcontested\x18\x0b \x01(\x08H\x01\x88\x01\x01\x12\x11\n\tpage_size\x18\x0c \x01(\x05\x12\r\n\x05\x61\x66ter\x18\r \x01(\t\x12\x0b\n\x03now\x18\x0e \x01(\x03\x12\x14\n\x0cmin_revision\x18\x0f \x01(\x03\x12\x14\n\x0csubject_type\x18\x10 \x01(\t\x12\x13\n\x0bobject_type\x18\x11 \x01(\tB\x0b\n\t_valid_atB\x0c\n\n_contested\"p\n\x16ListStatementsResponse\x12\x35\n\nstatements\x18\x01 \x03(\x0b\x32!.palimpsest.internal.v1.Statement\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xc3\x01\n\x13ReadTimelineRequest\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x11\n\tpredicate\x18\x02 \x01(\t\x12\x31\n\x08known_at\x18\x03 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x14\n\x0cmin_revision\x18\x04 \x01(\x03\x12\x1c\n\x14include_past_beliefs\x18\x05 \x01(\x08\x12\x0b\n\x03now\x18\x06 \x01(\x03\x12\x14\n\x0csubject_type\x18\x07 \x01(\t\"E\n\rTimelineEntry\x12\x34\n\tstatement\x18\x01 \x01(\x0b\x32!.palimpsest.internal.v1.Statement\"\xc4\x01\n\x14ReadTimelineResponse\x12/\n\x07subject\x18\x01 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12\x31\n\tpredicate\x18\x02 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12\x36\n\x07\x65ntries\x18\x03 \x03(\x0b\x32%.palimpsest.internal.v1.TimelineEntry\x12\x10\n\x08revision\x18\x04 \x01(\x03\x32\x9f\x08\n\rRecallService\x12W\n\x06Recall\x12%.palimpsest.internal.v1.RecallRequest\x1a&.palimpsest.internal.v1.RecallResponse\x12Q\n\x04Walk\x12#.palimpsest.internal.v1.WalkRequest\x1a$.palimpsest.internal.v1.WalkResponse\x12l\n\rGatherContext\x12,.palimpsest.internal.v1.GatherContextRequest\x1a-.palimpsest.internal.v1.GatherContextResponse\x12`\n\tReadGraph\x12(.palimpsest.internal.v1.ReadGraphRequest\x1a).palimpsest.internal.v1.ReadGraphResponse\x12\x66\n\x0bReadEpisode\x12*.palimpsest.internal.v1.ReadEpisodeRequest\x1a+.palimpsest.internal.v1.ReadEpisodeResponse\x12l\n\rReadStatement\x12,.palimpsest.internal.v1.ReadStatementRequest\x1a-.palimpsest.internal.v1.ReadStatementResponse\x12o\n\x0eListStatements\x12-.palimpsest.internal.v1.ListStatementsRequest\x1a..palimpsest.internal.v1.ListStatementsResponse\x12i\n\x0cReadTimeline\x12+.palimpsest.internal.v1.ReadTimelineRequest\x1a,.palimpsest.internal.v1.ReadTimelineResponse\x12l\n\rListDecisions\x12,.palimpsest.internal.v1.ListDecisionsRequest\x1a-.palimpsest.internal.v1.ListDecisionsResponse\x12r\n\x0fReadVoiceAspect\x12..palimpsest.internal.v1.ReadVoiceAspectRequest\x1a/.palimpsest.internal.v1.ReadVoiceAspectResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'palimpsest.internal.v1.recall_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RECALLREQUEST']._serialized_start=101
-  _globals['_RECALLREQUEST']._serialized_end=666
-  _globals['_LEGRANK']._serialized_start=668
-  _globals['_LEGRANK']._serialized_end=719
-  _globals['_PATHSTEP']._serialized_start=721
-  _globals['_PATHSTEP']._serialized_end=843
-  _globals['_EVIDENCE']._serialized_start=845
-  _globals['_EVIDENCE']._serialized_end=941
-  _globals['_RECALLEDFACT']._serialized_start=944
-  _globals['_RECALLEDFACT']._serialized_end=1228
-  _globals['_RECALLEDPASSAGE']._serialized_start=1231
-  _globals['_RECALLEDPASSAGE']._serialized_end=1439
-  _globals['_RECALLEDVOICE']._serialized_start=1442
-  _globals['_RECALLEDVOICE']._serialized_end=1624
-  _globals['_RECALLRESPONSE']._serialized_start=1627
-  _globals['_RECALLRESPONSE']._serialized_end=2020
-  _globals['_PLAN']._serialized_start=2023
-  _globals['_PLAN']._serialized_end=2276
-  _globals['_WALKREQUEST']._serialized_start=2279
-  _globals['_WALKREQUEST']._serialized_end=2483
-  _globals['_WALKSTEP']._serialized_start=2485
-  _globals['_WALKSTEP']._serialized_end=2575
-  _globals['_WALKRESPONSE']._serialized_start=2578
-  _globals['_WALKRESPONSE']._serialized_end=2706
-  _globals['_GATHERCONTEXTREQUEST']._serialized_start=2708
-  _globals['_GATHERCONTEXTREQUEST']._serialized_end=2750
-  _globals['_GATHERCONTEXTRESPONSE']._serialized_start=2752
-  _globals['_GATHERCONTEXTRESPONSE']._serialized_end=2870
-  _globals['_READGRAPHREQUEST']._serialized_start=2872
-  _globals['_READGRAPHREQUEST']._serialized_end=2890
-  _globals['_READGRAPHRESPONSE']._serialized_start=2893
-  _globals['_READGRAPHRESPONSE']._serialized_end=3044
-  _globals['_READEPISODEREQUEST']._serialized_start=3046
-  _globals['_READEPISODEREQUEST']._serialized_end=3086
-  _globals['_READEPISODERESPONSE']._serialized_start=3088
-  _globals['_READEPISODERESPONSE']._serialized_end=3159
-  _globals['_READSTATEMENTREQUEST']._serialized_start=3162
-  _globals['_READSTATEMENTREQUEST']._serialized_end=3309
-  _globals['_READSTATEMENTRESPONSE']._serialized_start=3311
-  _globals['_READSTATEMENTRESPONSE']._serialized_end=3406
-  _globals['_LISTSTATEMENTSREQUEST']._serialized_start=3409
-  _globals['_LISTSTATEMENTSREQUEST']._serialized_end=3826
-  _globals['_LISTSTATEMENTSRESPONSE']._serialized_start=3828
-  _globals['_LISTSTATEMENTSRESPONSE']._serialized_end=3940
-  _globals['_READTIMELINEREQUEST']._serialized_start=3943
-  _globals['_READTIMELINEREQUEST']._serialized_end=4138
-  _globals['_TIMELINEENTRY']._serialized_start=4140
-  _globals['_TIMELINEENTRY']._serialized_end=4209
-  _globals['_READTIMELINERESPONSE']._serialized_start=4212
-  _globals['_READTIMELINERESPONSE']._serialized_end=4408
-  _globals['_RECALLSERVICE']._serialized_start=4411
-  _globals['_RECALLSERVICE']._serialized_end=5240
+  _globals['_RECALLREQUEST']._serialized_start=148
+  _globals['_RECALLREQUEST']._serialized_end=713
+  _globals['_LEGRANK']._serialized_start=715
+  _globals['_LEGRANK']._serialized_end=766
+  _globals['_PATHSTEP']._serialized_start=768
+  _globals['_PATHSTEP']._serialized_end=890
+  _globals['_EVIDENCE']._serialized_start=892
+  _globals['_EVIDENCE']._serialized_end=988
+  _globals['_RECALLEDFACT']._serialized_start=991
+  _globals['_RECALLEDFACT']._serialized_end=1275
+  _globals['_RECALLEDPASSAGE']._serialized_start=1278
+  _globals['_RECALLEDPASSAGE']._serialized_end=1486
+  _globals['_RECALLEDVOICE']._serialized_start=1489
+  _globals['_RECALLEDVOICE']._serialized_end=1671
+  _globals['_RECALLRESPONSE']._serialized_start=1674
+  _globals['_RECALLRESPONSE']._serialized_end=2067
+  _globals['_PLAN']._serialized_start=2070
+  _globals['_PLAN']._serialized_end=2323
+  _globals['_WALKREQUEST']._serialized_start=2326
+  _globals['_WALKREQUEST']._serialized_end=2530
+  _globals['_WALKSTEP']._serialized_start=2532
+  _globals['_WALKSTEP']._serialized_end=2622
+  _globals['_WALKRESPONSE']._serialized_start=2625
+  _globals['_WALKRESPONSE']._serialized_end=2753
+  _globals['_GATHERCONTEXTREQUEST']._serialized_start=2755
+  _globals['_GATHERCONTEXTREQUEST']._serialized_end=2797
+  _globals['_GATHERCONTEXTRESPONSE']._serialized_start=2799
+  _globals['_GATHERCONTEXTRESPONSE']._serialized_end=2917
+  _globals['_READGRAPHREQUEST']._serialized_start=2919
+  _globals['_READGRAPHREQUEST']._serialized_end=2937
+  _globals['_READGRAPHRESPONSE']._serialized_start=2940
+  _globals['_READGRAPHRESPONSE']._serialized_end=3091
+  _globals['_READEPISODEREQUEST']._serialized_start=3093
+  _globals['_READEPISODEREQUEST']._serialized_end=3133
+  _globals['_READEPISODERESPONSE']._serialized_start=3135
+  _globals['_READEPISODERESPONSE']._serialized_end=3206
+  _globals['_READSTATEMENTREQUEST']._serialized_start=3209
+  _globals['_READSTATEMENTREQUEST']._serialized_end=3356
+  _globals['_READSTATEMENTRESPONSE']._serialized_start=3359
+  _globals['_READSTATEMENTRESPONSE']._serialized_end=3505
+  _globals['_READVOICEASPECTREQUEST']._serialized_start=3507
+  _globals['_READVOICEASPECTREQUEST']._serialized_end=3600
+  _globals['_READVOICEASPECTRESPONSE']._serialized_start=3602
+  _globals['_READVOICEASPECTRESPONSE']._serialized_end=3697
+  _globals['_LISTSTATEMENTSREQUEST']._serialized_start=3700
+  _globals['_LISTSTATEMENTSREQUEST']._serialized_end=4117
+  _globals['_LISTSTATEMENTSRESPONSE']._serialized_start=4119
+  _globals['_LISTSTATEMENTSRESPONSE']._serialized_end=4231
+  _globals['_READTIMELINEREQUEST']._serialized_start=4234
+  _globals['_READTIMELINEREQUEST']._serialized_end=4429
+  _globals['_TIMELINEENTRY']._serialized_start=4431
+  _globals['_TIMELINEENTRY']._serialized_end=4500
+  _globals['_READTIMELINERESPONSE']._serialized_start=4503
+  _globals['_READTIMELINERESPONSE']._serialized_end=4699
+  _globals['_RECALLSERVICE']._serialized_start=4702
+  _globals['_RECALLSERVICE']._serialized_end=5757
 # @@protoc_insertion_point(module_scope)

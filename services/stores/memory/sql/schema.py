@@ -184,6 +184,10 @@ decisions = Table(
     Column("why", Prose, nullable=False),
     Column("model", Prose, nullable=False),
     Column("prompt_version", Prose, nullable=False),
+    Column("other", Key, nullable=False, server_default=""),
+    Column("request", Key, nullable=False, server_default=""),
     Index("memory_decisions_newest", "scope", "revision", "at", "id"),
     Index("memory_decisions_target", "scope", "target", "revision", "at", "id"),
+    Index("memory_decisions_clock", "scope", "at", "id"),
+    Index("memory_decisions_other", "scope", "other"),
 )
