@@ -1,14 +1,12 @@
 """MemoryService: from a call to a command and back."""
 
-from typing import Any
-
-import grpc.aio
-
+from gateway.api.judging import Context, JudgingServicer
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
+from gateway.commands.judging import Judging
 from gateway.commands.reads import Place, Reads
-from gateway.interceptors.call import DOWNSTREAM_MARGIN_SECONDS, Caller, current_caller
+from gateway.interceptors.call import Caller, current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
 from gateway.store.job_view import JobView
@@ -19,16 +17,9 @@ from palimpsest.v1 import (
 )
 from services.domain.ids import JobId
 
-Context = grpc.aio.ServicerContext[Any, Any]
 
-
-def downstream_seconds(caller: Caller) -> float:
-    """What is left for the services, so that our own error comes before the caller's time-out."""
-    return max(0.0, caller.remaining_seconds() - DOWNSTREAM_MARGIN_SECONDS)
-
-
-class MemoryServicer:
-    """AddEpisode, AssertTriples, DeleteEpisode, and the reads of episodes and statements."""
+class MemoryServicer(JudgingServicer):
+    """AddEpisode, AssertTriples, DeleteEpisode, the reads of episodes and statements, and judging."""
 
     def __init__(
         self,
@@ -36,6 +27,7 @@ class MemoryServicer:
         asserting: AssertTriples,
         deleting: DeleteEpisode,
         reads: Reads,
+        judging: Judging,
         view: JobView,
         settings: GatewaySettings,
     ) -> None:
@@ -43,6 +35,7 @@ class MemoryServicer:
         self._assert = asserting
         self._delete = deleting
         self._reads = reads
+        self._judging = judging
         self._view = view
         self._settings = settings
 
@@ -63,7 +56,7 @@ class MemoryServicer:
         self, request: memory_episodes_pb2.DeleteEpisodeRequest, context: Context
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
         caller = current_caller()
-        return await self._delete(caller.scope(request.graph_id), request, f"key:{caller.key}")
+        return await self._delete(caller.scope(request.graph_id), request, caller.actor)
 
     async def GetEpisode(
         self, request: memory_episodes_pb2.GetEpisodeRequest, context: Context

@@ -36,6 +36,11 @@ class Caller:
             raise ScopeMissing(KeyScope.READ)
         return self.owner
 
+    @property
+    def actor(self) -> str:
+        """How the log of decisions names the caller."""
+        return f"key:{self.key}"
+
     def scope(self, graph_id: str) -> Scope:
         """A graph of the caller's tenant: the only place where a scope comes from a request."""
         return Scope(self.tenant, GraphId(graph_id))
@@ -57,6 +62,8 @@ class Call:
     deadline: float = float("inf")
     key: ApiKey | None = None
     code: grpc.StatusCode = grpc.StatusCode.OK
+    response: Any = None
+    """Of a call with one answer, once there is one."""
 
     def metadata(self, name: str) -> str:
         """A text of the call's metadata; "" if it isn't there."""
@@ -91,3 +98,8 @@ def current_caller() -> Caller:
 def set_caller(caller: Caller) -> None:
     """For the chain, and for tests of handlers. Each call runs in a task, so in a context, of its own."""
     _CALLER.set(caller)
+
+
+def downstream_seconds(caller: Caller) -> float:
+    """What is left for the services, so that our own error comes before the caller's time-out."""
+    return max(0.0, caller.remaining_seconds() - DOWNSTREAM_MARGIN_SECONDS)

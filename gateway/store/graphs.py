@@ -15,7 +15,7 @@ from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
 from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.sql.database import Database
-from services.stores.sql.isolation import Across
+from services.stores.sql.isolation import Across, OfTenant
 
 _UPKEEP = Across("upkeep: an operator's work on the stores meets every graph")
 
@@ -75,6 +75,12 @@ class Graphs:
             query = query.where(graphs.c.tenant == tenant)
         async with self._database.read(_UPKEEP) as connection:
             return [_graph_of(row) for row in await connection.execute(query)]
+
+    async def of_tenant(self, tenant: TenantId, limit: int) -> Sequence[Scope]:
+        """The tenant's graphs in the order of their names, at most `limit`."""
+        query = select(graphs.c.id).where(graphs.c.tenant == tenant).order_by(graphs.c.id).limit(limit)
+        async with self._database.read(OfTenant(tenant)) as connection:
+            return [Scope(tenant, GraphId(id)) for id in (await connection.execute(query)).scalars()]
 
     async def check(self, scope: Scope) -> None:
         """Raises GraphNotFound unless the graph is there; what every read of memory asks first."""

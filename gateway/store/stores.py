@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from gateway.credits.ledger import Ledger
 from gateway.credits.prices import Prices
 from gateway.store.bell import Bell
+from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
 from gateway.store.job_view import JobView
@@ -36,6 +37,7 @@ class Stores:
     keys: ApiKeys
     graphs: Graphs
     requests: Requests
+    calls: CallLog
     jobs: Jobs
     progress: Progress
     job_view: JobView
@@ -89,6 +91,7 @@ async def open_stores(
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
         requests=Requests(database, clock),
+        calls=CallLog(database, clock),
         jobs=jobs,
         progress=progress,
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),

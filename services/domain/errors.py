@@ -216,7 +216,7 @@ class NotMerged(ServiceError):
 
 
 class EndStated(ServiceError):
-    """Nothing closed the statement, or the voice aspect, that could be undone: what it rests on says it ended."""
+    """Nothing closed the statement that could be undone: what it rests on says itself that it ended."""
 
     code = Code.FAILED_PRECONDITION
     reason = "END_STATED"

@@ -130,7 +130,8 @@ class _Undoing:
         return self._reopen(self.spans[-1]) if self.spans else self._bring_back()
 
     def _reopen(self, last: DerivedSpan) -> bool:
-        every = (*self._records.claims, *self._records.ends, *self._records.denials)
+        records = self._records
+        every: list[Claim | End | Denial] = [*records.claims, *records.ends, *records.denials]
         cause = next((one for one in every if one.id == last.ended_by), None)
         if cause is None:
             return False
@@ -166,7 +167,9 @@ class _Undoing:
         self._exempted += fresh
         verdicts = [self._compatible(one) for one in fresh]
         pairs = {(one.left, one.right) for one in verdicts}
-        left = [one for one in self._records.verdicts if one.judge is not Judge.USER or _pair(one) not in pairs]
+        left = [
+            one for one in self._records.verdicts if one.judge is not Judge.USER or _pair(one) not in pairs
+        ]
         self._become(replace(self._records, verdicts=(*left, *verdicts)))
         return bool(fresh)
 
@@ -177,7 +180,7 @@ class _Undoing:
 
     def _said(self) -> list[End | Denial]:
         """The ends and denials of the class."""
-        every = (*self._records.ends, *self._records.denials)
+        every: list[End | Denial] = [*self._records.ends, *self._records.denials]
         return [one for one in every if self._in_class(one.statement)]
 
     def _in_class(self, statement: StatementId) -> bool:

@@ -23,6 +23,20 @@ def held(aspect: VoiceAspect, known_at: Revision) -> Interval | None:
     claims = claims_at(aspect, known_at)
     if not claims:
         return None
-    latest = claims[-1].attested_at
-    ends = [end.at for end in aspect.ends if _counts(end, known_at) and end.at >= latest]
-    return Interval(claims[0].attested_at, min(ends, default=None))
+    end = ended_by(aspect, known_at)
+    return Interval(claims[0].attested_at, None if end is None else end.at)
+
+
+def ended_by(aspect: VoiceAspect, known_at: Revision) -> VoiceEnd | None:
+    """The end that counts: the first that no claim follows, but a user's last word over what models say."""
+    latest = max((claim.attested_at for claim in claims_at(aspect, known_at)), default=None)
+    ends = [end for end in aspect.ends if _counts(end, known_at) and latest is not None and end.at >= latest]
+    mine = [end for end in ends if of_user(end)]
+    if mine:
+        return max(mine, key=lambda end: (end.recorded_at, end.id))
+    return min(ends, key=lambda end: (end.at, end.id), default=None)
+
+
+def of_user(end: VoiceEnd) -> bool:
+    """Whether a user made it by hand."""
+    return end.by is None and end.episode is None

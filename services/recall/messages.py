@@ -1,11 +1,13 @@
 """Messages: nodes, text and voice as the internal API shows them."""
 
+from collections.abc import Mapping
+
 from palimpsest.internal.v1 import values_pb2 as pb
 from services.domain.graph import Entity
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage, VoiceAspect
-from services.domain.records import Claim, Denial, End
+from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.voice import claims_at, held
 from services.wire.fields import precision_out
 
@@ -104,6 +106,26 @@ def record_out(record: Claim | End | Denial) -> pb.Record:
         case Denial():
             message.kind = pb.FACT_KIND_DENIAL
             _times(message, record.start, record.until)
+    return message
+
+
+def verdict_out(verdict: Verdict, known_at: Revision, clocks: Mapping[Revision, Instant]) -> pb.Verdict:
+    """A verdict, without a revocation that came later."""
+    message = pb.Verdict(
+        id=verdict.id,
+        statement_id=verdict.left,
+        other_statement_id=verdict.right,
+        kind=verdict.kind.name.lower(),
+        judge=verdict.judge.name.lower(),
+        why=verdict.why,
+        model=verdict.model,
+        prompt_version=verdict.prompt_version,
+        recorded_at=verdict.recorded_at,
+        recorded_at_clock=clocks.get(verdict.recorded_at, 0),
+    )
+    if verdict.revoked_at is not None and verdict.revoked_at <= known_at:
+        message.revoked_at = verdict.revoked_at
+        message.revoked_at_clock = clocks.get(verdict.revoked_at, 0)
     return message
 
 

@@ -1,11 +1,14 @@
 """The recall service: reads memory, owns no rows. Any replica can answer any call."""
 
+from palimpsest.internal.v1 import recall_decisions_pb2 as decisions_pb
 from palimpsest.internal.v1 import recall_pb2 as pb
-from services.domain.errors import EpisodeNotFound
-from services.domain.ids import EpisodeId
+from services.domain.errors import EpisodeNotFound, VoiceAspectNotFound
+from services.domain.ids import EpisodeId, VoiceId
 from services.domain.scope import Scope
+from services.domain.voice import claims_at
+from services.recall.decisions import Decisions
 from services.recall.lists import Lists
-from services.recall.messages import episode_out
+from services.recall.messages import episode_out, voice_out
 from services.recall.parts import Parts
 from services.recall.recalling import Recalling
 from services.recall.revisions import Revisions
@@ -23,8 +26,10 @@ class Recall:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._decisions = Decisions(parts.decisions)
         revisions = Revisions(parts.revisions, parts.options.wait_seconds)
         names = Names(parts.graph, parts.vocabulary)
+        self._revisions = revisions
         self._recalling = Recalling(parts, revisions, names)
         self._statements = Statements(parts, revisions, names)
         self._lists = Lists(parts, revisions, names)
@@ -92,3 +97,19 @@ class Recall:
     async def read_timeline(self, scope: Scope, request: pb.ReadTimelineRequest) -> pb.ReadTimelineResponse:
         """Raises EntityNotFound, PredicateNotFound, RevisionNotReady."""
         return await self._statements.timeline(scope, request)
+
+    async def list_decisions(
+        self, scope: Scope, request: decisions_pb.ListDecisionsRequest
+    ) -> decisions_pb.ListDecisionsResponse:
+        """None for a graph on which nothing was decided."""
+        return await self._decisions.list(scope, request)
+
+    async def read_voice_aspect(
+        self, scope: Scope, request: pb.ReadVoiceAspectRequest
+    ) -> pb.ReadVoiceAspectResponse:
+        """Raises VoiceAspectNotFound, RevisionNotReady."""
+        known = await self._revisions.known(scope, request.known_at)
+        found = await self._parts.voice.aspects(scope, [VoiceId(request.voice_id)])
+        if not found or not found[0].text or not claims_at(found[0], known.at):
+            raise VoiceAspectNotFound(request.voice_id)
+        return pb.ReadVoiceAspectResponse(voice=voice_out(found[0], known.at), revision=known.at)

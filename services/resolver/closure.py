@@ -5,13 +5,15 @@ predicates. What a draft adds is laid over what the store has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from services.domain.beliefs import in_force
 from services.domain.graph import Literal, Statement
 from services.domain.ids import EntityId, RecordId, StatementId
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.scope import Scope
-from services.domain.slots import Reading
+from services.domain.slots import CardinalityOf, Reading, competition
 from services.resolver.change import NOTHING, Draft
 from services.stores.graph.port import GraphStore, Records
 
@@ -22,6 +24,21 @@ class _Identified(Protocol):
 
 
 T = TypeVar("T", bound=_Identified)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A whole closure as it stands, and what is needed to derive from it."""
+
+    records: Records
+    cardinality: CardinalityOf
+    reading: Reading
+
+    def shown(self) -> Mapping[StatementId, StatementId]:
+        """The statement that each one derives as."""
+        records = self.records
+        claims, verdicts = in_force(records.claims), in_force(records.verdicts)
+        return competition(records.statements, claims, verdicts, self.cardinality, self.reading).shown
 
 
 class Closure:

@@ -39,6 +39,7 @@ class By:
 
 
 RULE = By("rule")
+SOURCE_REMOVED = By("rule", "source removed")
 TEXT = By("model")
 """What a model drew from a text; which one, the job's receipts tell."""
 
@@ -54,18 +55,15 @@ def decide(
     """Notes a decision in the draft. The same one noted again is one."""
     parts = (action, target, draft.revision, *([other] if other else ()))
     made = derive_id(scope, "decision", *parts)
-    decision = Decision(
-        made,
-        draft.revision,
-        at,
-        action,
-        target,
-        by.actor,
-        by.why,
-        by.model,
-        by.prompt_version,
-        other,
-        by.request,
-    )
-    if all(known.id != made for known in draft.decisions):
-        draft.decisions.append(decision)
+    if any(known.id == made for known in draft.decisions):
+        return
+    about = (made, draft.revision, at, action, target, by.actor, by.why, by.model, by.prompt_version)
+    draft.decisions.append(Decision(*about, other, by.request))
+
+
+def decide_said(scope: Scope, draft: Draft, at: Instant, by: By) -> None:
+    """Notes the ends and denials of a draft: of which statement, by which record."""
+    for end in draft.ends.values():
+        decide(scope, draft, at, Action.END, end.statement, by, end.id)
+    for denial in draft.denials.values():
+        decide(scope, draft, at, Action.DENY, denial.statement, by, denial.id)

@@ -19,5 +19,5 @@ class Memo:
     """
 
     statements: dict[StatementPairs, Answer[Judged]] = field(default_factory=dict)
-    voice: dict[VoicePairs, JudgedVoice] = field(default_factory=dict)
+    voice: dict[VoicePairs, Answer[JudgedVoice]] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)

@@ -13,9 +13,10 @@ from weakref import WeakValueDictionary
 from services.domain.beliefs import BeliefChanges, believed, changes, derive
 from services.domain.errors import Conflict
 from services.domain.graph import EntityType, Literal, Span
-from services.domain.ids import EntityId, Revision, StatementId
+from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.instants import Instant
 from services.domain.predicates import Vocabulary
+from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
 from services.resolver.change import (
     Change,
@@ -27,10 +28,10 @@ from services.resolver.change import (
     outcome_from_json,
     outcome_to_json,
 )
-from services.resolver.closure import Closure
+from services.resolver.closure import Closure, Read
 from services.resolver.index import Index
 from services.stores.errors import UnstorableText, WriteConflict
-from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records
+from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records, Revocation
 from services.stores.memory.port import (
     DecisionLog,
     LogState,
@@ -106,6 +107,14 @@ class Publisher:
                 return _published(entry)
         raise Conflict
 
+    async def read(self, scope: Scope, known: Revision, statements: Sequence[StatementId]) -> Read:
+        """The closure of statements as it stands, for a draft that depends on what it holds.
+
+        Ids that are no statement's are left out. Raises StoreUnavailable.
+        """
+        closure = Closure(self._stores.graph, self._vocabulary, scope, Draft(known, again=set(statements)))
+        return Read(await closure.read(), closure.cardinality, closure.reading)
+
     async def settle(self, scope: Scope) -> None:
         """Completes the revision that was begun and not published, if any. Raises as `publish` does."""
         async with self._locks.setdefault(scope.key, asyncio.Lock()):
@@ -166,6 +175,9 @@ class Publisher:
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
         closure = Closure(self._stores.graph, self._vocabulary, scope, draft)
         records = await closure.read()
+        if left := _left_alone(records, draft):
+            draft.revocations |= left
+            records = await closure.read()
         derived = derive(records, closure.cardinality, reading=closure.reading)
         spans = changes(scope, draft.revision, records.spans, derived)
         unsupported = _unsupported(records, draft)
@@ -216,6 +228,17 @@ def _payload(change: Change) -> bytes:
 
 def _published(entry: RevisionEntry) -> Published:
     return Published(entry.revision, outcome_from_json(entry.summary))
+
+
+def _left_alone(records: Records, draft: Draft) -> dict[RecordId, Revocation]:
+    """What users recorded by hand of statements whose every text the draft revokes: it speaks of nothing."""
+    touched = {revocation.statement for revocation in draft.revocations.values()}
+    if not touched:
+        return {}
+    every: list[Claim | End | Denial] = [*records.claims, *records.ends, *records.denials]
+    counting = [one for one in every if one.statement in touched and one.revoked_at is None]
+    told = {one.statement for one in counting if one.source.episode is not None}
+    return {one.id: Revocation(one.id, one.statement) for one in counting if one.statement not in told}
 
 
 def _unsupported(records: Records, draft: Draft) -> tuple[StatementId, ...]:

@@ -87,6 +87,7 @@ def _recall(resources: "Resources") -> object:
             text=memory.text,
             voice=memory.voice,
             revisions=memory.revisions,
+            decisions=memory.decisions,
             vectors=resources.vectors,
             embedder=resources.embedder,
             vocabulary=default_vocabulary(),

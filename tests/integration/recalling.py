@@ -119,6 +119,7 @@ async def a_memory(
             text=world.memory.text,
             voice=world.memory.voice,
             revisions=world.memory.revisions,
+            decisions=world.memory.decisions,
             vectors=world.vectors,
             embedder=embedder,
             vocabulary=vocabulary(single),

@@ -48,6 +48,7 @@ def test_the_order_is_that_of_the_design() -> None:
         "TenantLimits",
         "Admission",
         "Validate",
+        "KeepCalls",
     ]
 
 

@@ -311,10 +311,10 @@ class ReadingStore(Protocol):
 class Decision:
     """What was decided on a graph, by whom and why: an audit event.
 
-    `target`, and `other` where two things are meant, are ids. `actor`: model, rule, upkeep, call, or `key:` and
-    the id of an API key. `why` is a word of ours, or what the caller gave as the reason: text that goes when
-    its target's text goes (`forget_text`) or the graph is erased. Never a model's reason, which may quote: that
-    is with the record it is for. `request` names the call, "" without one.
+    `target`, and `other` where two things are meant, are ids. `actor`: model, rule, upkeep, call, or `key:`
+    and the id of an API key. `why` is a word of ours, or the reason that a caller gave: text that goes when
+    its target's text goes (`forget_text`), or the graph. Never a model's reason, which may quote: that is
+    with the record that it is for. `request` names the call, "" without one.
     """
 
     id: str
