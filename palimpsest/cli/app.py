@@ -2,7 +2,19 @@
 
 import typer
 
-from palimpsest.cli import adding, asserting, episodes, facts, graphs, jobs, money, operating, recalling
+from palimpsest.cli import (
+    adding,
+    asserting,
+    auditing,
+    episodes,
+    facts,
+    graphs,
+    jobs,
+    judging,
+    money,
+    operating,
+    recalling,
+)
 from palimpsest.cli.exits import Exit
 from palimpsest.cli.plugins import add_plugins
 
@@ -23,7 +35,7 @@ def options() -> None:
     """Room for the help of the app; each command has options of its own."""
 
 
-for module in (adding, asserting, recalling, facts):
+for module in (adding, asserting, recalling, facts, judging, auditing):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")

@@ -23,8 +23,11 @@ from palimpsest.v1 import (
     memory_episodes_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
+    memory_voice_pb2,
+    privacy_pb2,
     recall_pb2,
     recall_subgraph_pb2,
+    statement_pb2,
 )
 from services.llm.openai_engine import OpenAIEngine
 from tests.builders import on
@@ -50,12 +53,22 @@ class Ids:
     statement: str
     subject: str
     predicate: str
+    other: str
+    voice: str
     words: tuple[str, str]
 
     @property
     def ours(self) -> set[str]:
         """The ids that we made."""
-        return {self.episode, self.job, self.statement, self.subject, self.predicate}
+        return {
+            self.episode,
+            self.job,
+            self.statement,
+            self.subject,
+            self.predicate,
+            self.other,
+            self.voice,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,9 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
     await memory.say(f"Always ask {who} about {what}.", "2025-01-02", request_id="r-1", session_id=SESSION)
     await memory.say(f"# {who}\n\n{who} likes {what}.\n", "2025-01-03", request_id="r-2", **document)
     (used,) = [one for one in await memory.statements() if one.predicate.name == "uses"]
+    (liked,) = [one for one in await memory.statements() if one.predicate.name == "likes"]
+    asked = [recall_pb2.RECALL_INCLUDE_VOICE]
+    (voice,) = (await memory.recall(f"Always ask {who} about {what}.", include=asked)).voice
     ids = Ids(
         graph=GRAPH,
         episode=first.result.episode_ids[0],
@@ -96,6 +112,8 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
         statement=used.statement_id,
         subject=used.subject.entity_id,
         predicate=used.predicate.predicate_id,
+        other=liked.statement_id,
+        voice=voice.voice_aspect.voice_aspect_id,
         words=words,
     )
     return Twin(memory, ids)
@@ -173,6 +191,31 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
         graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids)
     ),
     "RecallService/Recall": recall,
+    "MemoryService/EndStatement": lambda ids: memory_statements_pb2.EndStatementRequest(
+        graph_id=ids.graph, statement_id=ids.statement, request_id=f"end-{ids.statement}"
+    ),
+    "MemoryService/DenyStatement": lambda ids: memory_statements_pb2.DenyStatementRequest(
+        graph_id=ids.graph, statement_id=ids.statement, request_id=f"deny-{ids.statement}"
+    ),
+    "MemoryService/RestoreStatement": lambda ids: memory_statements_pb2.RestoreStatementRequest(
+        graph_id=ids.graph, statement_id=ids.statement, request_id=f"restore-{ids.statement}"
+    ),
+    "MemoryService/JudgePair": lambda ids: memory_statements_pb2.JudgePairRequest(
+        graph_id=ids.graph,
+        statement_id=ids.statement,
+        other_statement_id=ids.other if ids.other != ids.statement else "another",
+        verdict=statement_pb2.VERDICT_KIND_COMPATIBLE,
+        request_id=f"judge-{ids.statement}",
+    ),
+    "MemoryService/EndVoiceAspect": lambda ids: memory_voice_pb2.EndVoiceAspectRequest(
+        graph_id=ids.graph, voice_aspect_id=ids.voice, request_id=f"end-{ids.voice}"
+    ),
+    "MemoryService/RestoreVoiceAspect": lambda ids: memory_voice_pb2.RestoreVoiceAspectRequest(
+        graph_id=ids.graph, voice_aspect_id=ids.voice, request_id=f"restore-{ids.voice}"
+    ),
+    "PrivacyService/ListAuditEvents": lambda ids: privacy_pb2.ListAuditEventsRequest(
+        graph_id=ids.graph, target_id=ids.statement
+    ),
     "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
     ),
@@ -195,6 +238,12 @@ NO_PLACE = {
     "MemoryService/GetEpisode": "EPISODE_NOT_FOUND",
     "MemoryService/DeleteEpisode": "EPISODE_NOT_FOUND",
     "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/EndStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/DenyStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/RestoreStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/JudgePair": "STATEMENT_NOT_FOUND",
+    "MemoryService/EndVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
+    "MemoryService/RestoreVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
     "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
@@ -202,7 +251,11 @@ NO_PLACE = {
     "JobService/WatchJob": "JOB_NOT_FOUND",
 }
 """What an id that is not the caller's is answered with. Filters of lists just find nothing."""
-EMPTY = {"MemoryService/ListStatements": "statements", "CreditService/ListLedgerEntries": "entries"}
+EMPTY = {
+    "MemoryService/ListStatements": "statements",
+    "CreditService/ListLedgerEntries": "entries",
+    "PrivacyService/ListAuditEvents": "events",
+}
 MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
 TELLS_WORDS = {
     "MemoryService/GetEpisode",
@@ -273,7 +326,7 @@ async def test_an_id_of_the_twins_is_like_one_of_nobody(twins: Twins, name: str)
     mine, theirs = twins.other, twins.one
     before = await theirs.state()
     foreign = replace(theirs.ids, words=mine.ids.words)
-    absent = Ids(GRAPH, NOBODYS, NOBODYS, NOBODYS, NOBODYS, NOBODYS, mine.ids.words)
+    absent = Ids(GRAPH, *[NOBODYS] * 7, words=mine.ids.words)
     answers = [await ask(mine.memory.tenant, name, ASKED[name](ids)) for ids in (foreign, absent)]
     if name in NO_PLACE:
         outlines = [outline(answer) for answer in answers if isinstance(answer, Refusal)]

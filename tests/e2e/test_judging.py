@@ -1,4 +1,4 @@
-"""Users decide: a wrong belief denied and restored, verdicts, sentences of the voice, and the log of it all."""
+"""Users decide: a wrong belief denied and restored, ends, verdicts, and the log of it all."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from itertools import count

@@ -50,8 +50,8 @@ class TestDegraded:
         await wen(memory)
         world = memory.world
         parts = Parts(
-            world.graph, world.memory.text, world.memory.voice, world.memory.revisions, world.vectors,
-            BrokenEmbedder(), vocabulary(()),
+            world.graph, world.memory.text, world.memory.voice, world.memory.revisions,
+            world.memory.decisions, world.vectors, BrokenEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
         with pytest.raises(ModelUnavailable):
@@ -68,8 +68,8 @@ class TestDegraded:
         broken = DownGraph()
         world = memory.world
         parts = Parts(
-            broken, world.memory.text, world.memory.voice, world.memory.revisions, world.vectors,  # type: ignore[arg-type]  # fails whatever is asked
-            HashEmbedder(), vocabulary(()),
+            broken, world.memory.text, world.memory.voice, world.memory.revisions,  # type: ignore[arg-type]  # fails whatever is asked
+            world.memory.decisions, world.vectors, HashEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
         with pytest.raises(StoreUnavailable):
