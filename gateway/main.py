@@ -17,6 +17,7 @@ from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
+from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
@@ -158,6 +159,7 @@ def _servicers(
     engine_name: str,
 ) -> Servicers:
     reads = Reads(services, stores.graphs, now)
+    browsing = Browsing(services, stores.graphs, stores.job_view, now)
     add = AddEpisode(services, stores.jobs, stores.job_view, stores.ledger, stores.prices, pipeline, now)
     asserting = AssertTriples(stores.jobs, stores.prices, pipeline, steps.asserting, background, now)
     deleting = DeleteEpisode(
@@ -168,7 +170,9 @@ def _servicers(
     )
     return {
         "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),
-        "MemoryService": MemoryServicer(add, asserting, deleting, reads, judging, stores.job_view, settings),
+        "MemoryService": MemoryServicer(
+            add, asserting, deleting, reads, judging, browsing, stores.job_view, settings
+        ),
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger),

@@ -1,7 +1,9 @@
 """MemoryService: from a call to a command and back."""
 
-from gateway.api.judging import Context, JudgingServicer
+from gateway.api.browsing import BrowsingServicer, Context
+from gateway.api.judging import JudgingServicer
 from gateway.commands.asserting import AssertTriples
+from gateway.commands.browsing import Browsing, show_stage
 from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
 from gateway.commands.judging import Judging
@@ -18,8 +20,8 @@ from palimpsest.v1 import (
 from services.domain.ids import JobId
 
 
-class MemoryServicer(JudgingServicer):
-    """AddEpisode, AssertTriples, DeleteEpisode, the reads of episodes and statements, and judging."""
+class MemoryServicer(BrowsingServicer, JudgingServicer):
+    """AddEpisode, AssertTriples, DeleteEpisode, the reads of episodes and statements, lists, judging."""
 
     def __init__(
         self,
@@ -28,9 +30,11 @@ class MemoryServicer(JudgingServicer):
         deleting: DeleteEpisode,
         reads: Reads,
         judging: Judging,
+        browsing: Browsing,
         view: JobView,
         settings: GatewaySettings,
     ) -> None:
+        super().__init__(browsing)
         self._add = add
         self._assert = asserting
         self._delete = deleting
@@ -65,11 +69,8 @@ class MemoryServicer(JudgingServicer):
         response = await self._reads.episode(
             caller.scope(request.graph_id), request, downstream_seconds(caller)
         )
-        episode = response.episode
-        job = await self._view.read(caller.tenant, JobId(episode.job_id))
-        for chunk in job.chunks:
-            if chunk.episode_id == episode.episode_id:
-                episode.stage, episode.nothing_reason = chunk.stage, chunk.nothing_reason
+        job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        show_stage(response.episode, job.chunks)
         return response
 
     async def GetStatement(

@@ -15,6 +15,11 @@ def claims_at(aspect: VoiceAspect, known_at: Revision) -> list[VoiceClaim]:
     return sorted(counting, key=lambda claim: (claim.attested_at, claim.id))
 
 
+def known_from(aspect: VoiceAspect, known_at: Revision) -> Revision:
+    """The revision that first recorded what still counts of it; `known_at` when no claim counts."""
+    return min((claim.recorded_at for claim in claims_at(aspect, known_at)), default=known_at)
+
+
 def held(aspect: VoiceAspect, known_at: Revision) -> Interval | None:
     """From its first claim to its first end that no claim follows; None when no claim counts.
 
@@ -28,13 +33,17 @@ def held(aspect: VoiceAspect, known_at: Revision) -> Interval | None:
 
 
 def ended_by(aspect: VoiceAspect, known_at: Revision) -> VoiceEnd | None:
-    """The end that counts: the first that no claim follows, but a user's last word over what models say."""
-    latest = max((claim.attested_at for claim in claims_at(aspect, known_at)), default=None)
-    ends = [end for end in aspect.ends if _counts(end, known_at) and latest is not None and end.at >= latest]
+    """The end that counts: the first that no claim follows, of several at one time the first recorded.
+
+    A user's last word goes before what models say.
+    """
+    claims = claims_at(aspect, known_at)
+    latest = max((claim.attested_at for claim in claims), default=None)
+    ends = [end for end in aspect.ends if _counts(end, known_at) and (latest is None or end.at >= latest)]
     mine = [end for end in ends if of_user(end)]
     if mine:
         return max(mine, key=lambda end: (end.recorded_at, end.id))
-    return min(ends, key=lambda end: (end.at, end.id), default=None)
+    return min(ends, key=lambda end: (end.at, end.recorded_at, end.id), default=None)
 
 
 def of_user(end: VoiceEnd) -> bool:

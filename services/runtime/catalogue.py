@@ -86,6 +86,7 @@ def _recall(resources: "Resources") -> object:
             graph=resources.graph,
             text=memory.text,
             voice=memory.voice,
+            readings=memory.readings,
             revisions=memory.revisions,
             decisions=memory.decisions,
             vectors=resources.vectors,

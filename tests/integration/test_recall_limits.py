@@ -50,8 +50,9 @@ class TestDegraded:
         await wen(memory)
         world = memory.world
         parts = Parts(
-            world.graph, world.memory.text, world.memory.voice, world.memory.revisions,
-            world.memory.decisions, world.vectors, BrokenEmbedder(), vocabulary(()),
+            world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
+            world.memory.decisions, world.vectors,
+            BrokenEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
         with pytest.raises(ModelUnavailable):
@@ -68,8 +69,9 @@ class TestDegraded:
         broken = DownGraph()
         world = memory.world
         parts = Parts(
-            broken, world.memory.text, world.memory.voice, world.memory.revisions,  # type: ignore[arg-type]  # fails whatever is asked
-            world.memory.decisions, world.vectors, HashEmbedder(), vocabulary(()),
+            broken, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
+            world.memory.decisions, world.vectors,  # type: ignore[arg-type]  # fails whatever is asked
+            HashEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
         with pytest.raises(StoreUnavailable):

@@ -6,6 +6,7 @@ Recall: reads memory, owns no rows."""
 from collections import abc as _abc
 from grpc import aio as _aio
 from palimpsest.internal.v1 import recall_decisions_pb2 as _recall_decisions_pb2
+from palimpsest.internal.v1 import recall_lists_pb2 as _recall_lists_pb2
 from palimpsest.internal.v1 import recall_pb2 as _recall_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -54,6 +55,14 @@ class RecallServiceStub:
     """What was decided on a graph, newest first."""
     ReadVoiceAspect: _grpc.UnaryUnaryMultiCallable[_recall_pb2.ReadVoiceAspectRequest, _recall_pb2.ReadVoiceAspectResponse]
     """One sentence of the voice, as it reads at a revision."""
+    ListEpisodes: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEpisodesRequest, _recall_lists_pb2.ListEpisodesResponse]
+    """Episodes by filter, paged."""
+    ListVoiceAspects: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListVoiceAspectsRequest, _recall_lists_pb2.ListVoiceAspectsResponse]
+    """Sentences of the voice by filter, paged."""
+    ReadEntity: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ReadEntityRequest, _recall_lists_pb2.ReadEntityResponse]
+    """One entity, by id or name."""
+    ListEntities: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]
+    """Entities by filter, paged."""
 
 @_typing.type_check_only
 class RecallServiceAsyncStub(RecallServiceStub):
@@ -80,6 +89,14 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """What was decided on a graph, newest first."""
     ReadVoiceAspect: _aio.UnaryUnaryMultiCallable[_recall_pb2.ReadVoiceAspectRequest, _recall_pb2.ReadVoiceAspectResponse]  # type: ignore[assignment]
     """One sentence of the voice, as it reads at a revision."""
+    ListEpisodes: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEpisodesRequest, _recall_lists_pb2.ListEpisodesResponse]  # type: ignore[assignment]
+    """Episodes by filter, paged."""
+    ListVoiceAspects: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListVoiceAspectsRequest, _recall_lists_pb2.ListVoiceAspectsResponse]  # type: ignore[assignment]
+    """Sentences of the voice by filter, paged."""
+    ReadEntity: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ReadEntityRequest, _recall_lists_pb2.ReadEntityResponse]  # type: ignore[assignment]
+    """One entity, by id or name."""
+    ListEntities: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]  # type: ignore[assignment]
+    """Entities by filter, paged."""
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
     """Finds what matters for a question, and reads everything else."""
@@ -163,5 +180,37 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_pb2.ReadVoiceAspectResponse, _abc.Awaitable[_recall_pb2.ReadVoiceAspectResponse]]:
         """One sentence of the voice, as it reads at a revision."""
+
+    @_abc_1.abstractmethod
+    def ListEpisodes(
+        self,
+        request: _recall_lists_pb2.ListEpisodesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ListEpisodesResponse, _abc.Awaitable[_recall_lists_pb2.ListEpisodesResponse]]:
+        """Episodes by filter, paged."""
+
+    @_abc_1.abstractmethod
+    def ListVoiceAspects(
+        self,
+        request: _recall_lists_pb2.ListVoiceAspectsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ListVoiceAspectsResponse, _abc.Awaitable[_recall_lists_pb2.ListVoiceAspectsResponse]]:
+        """Sentences of the voice by filter, paged."""
+
+    @_abc_1.abstractmethod
+    def ReadEntity(
+        self,
+        request: _recall_lists_pb2.ReadEntityRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ReadEntityResponse, _abc.Awaitable[_recall_lists_pb2.ReadEntityResponse]]:
+        """One entity, by id or name."""
+
+    @_abc_1.abstractmethod
+    def ListEntities(
+        self,
+        request: _recall_lists_pb2.ListEntitiesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ListEntitiesResponse, _abc.Awaitable[_recall_lists_pb2.ListEntitiesResponse]]:
+        """Entities by filter, paged."""
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
