@@ -156,7 +156,9 @@ class Judging:
         what says nothing of one thing together is a slip.
         """
         ids = (StatementId(request.statement_id), StatementId(request.other_statement_id))
-        by, kind = by_asker(request.asker), VerdictKind[request.kind.upper()]
+        by, kind = by_asker(request.asker), VerdictKind.__members__.get(request.kind.upper())
+        if kind is None:
+            raise ValidationFailed(Violation("verdict", "is no kind of verdict", "verdict.kind"))
 
         async def build(known: Revision, revision: Revision) -> Draft:
             spoken = await self._spoken(scope, known, ids)

@@ -15,6 +15,7 @@ from palimpsest.v1 import (
     memory_episodes_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
+    memory_voice_pb2,
     privacy_pb2,
     recall_pb2,
     statement_pb2,
@@ -41,6 +42,8 @@ def script(server: Scripted) -> None:
     server.answers("DenyStatement", memory_statements_pb2.DenyStatementResponse())
     server.answers("RestoreStatement", memory_statements_pb2.RestoreStatementResponse())
     server.answers("JudgePair", memory_statements_pb2.JudgePairResponse())
+    server.answers("EndVoiceAspect", memory_voice_pb2.EndVoiceAspectResponse())
+    server.answers("RestoreVoiceAspect", memory_voice_pb2.RestoreVoiceAspectResponse())
     server.answers("ListAuditEvents", privacy_pb2.ListAuditEventsResponse())
     server.answers("ListLedgerEntries", credits_pb2.ListLedgerEntriesResponse())
 
@@ -114,6 +117,8 @@ def test_every_call_that_changes_something_has_a_request_id_of_its_own(server: S
         ["deny", "g", "s"],
         ["restore", "g", "s"],
         ["judge", "g", "s", "compatible", "t"],
+        ["voice", "end", "g", "v"],
+        ["voice", "restore", "g", "v"],
     ]
     for command in commands * 2:
         assert run(*command).exit_code == 0
