@@ -13,6 +13,7 @@ from palimpsest.internal.v1 import recall_decisions_pb2 as internal
 from palimpsest.v1 import privacy_pb2
 from services.domain.instants import Instant
 from services.domain.scope import GraphId, Scope, TenantId
+from services.stores.paging import Page
 
 MOST_GRAPHS = 200
 """Logs that are read for one page; a tenant with more graphs names the one it asks about."""
@@ -93,7 +94,8 @@ class ListAuditEvents:
             scope = Scope(tenant, GraphId(graph))
             await self._graphs.check(scope)
             return [scope]
-        scopes = await self._graphs.of_tenant(tenant, MOST_GRAPHS + 1)
+        listed = await self._graphs.list(tenant, Page(MOST_GRAPHS + 1))
+        scopes = [row.scope for row in listed.items]
         if len(scopes) > MOST_GRAPHS:
             raise ValidationFailed(
                 Violation("graph_id", f"name one: there are more than {MOST_GRAPHS} graphs", "audit.graphs")

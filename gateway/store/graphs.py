@@ -103,12 +103,6 @@ class Graphs:
         async with self._database.read(_UPKEEP) as connection:
             return [_graph_of(row) for row in (await connection.execute(query)).mappings()]
 
-    async def of_tenant(self, tenant: TenantId, limit: int) -> Sequence[Scope]:
-        """The tenant's graphs in the order of their names, at most `limit`."""
-        query = select(graphs.c.id).where(graphs.c.tenant == tenant).order_by(graphs.c.id).limit(limit)
-        async with self._database.read(OfTenant(tenant)) as connection:
-            return [Scope(tenant, GraphId(id)) for id in (await connection.execute(query)).scalars()]
-
     async def check(self, scope: Scope) -> None:
         """Raises GraphNotFound unless the graph is there; what every read of memory asks first."""
         await self.get(scope)
