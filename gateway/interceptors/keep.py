@@ -1,7 +1,8 @@
 """The step that keeps who changed what: one row in the log of calls for each call that succeeded.
 
 It is written before the answer goes out, so that nobody is told of a change that the log lacks. Where
-writing it fails, the call fails, and repeating it (it is idempotent) writes it.
+writing it fails, the call fails, and repeating it (it is idempotent) writes it. Of a caller who leaves before
+his answer the graph's own log of decisions tells.
 """
 
 import hashlib

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from palimpsest.cli import words
 from palimpsest.cli.dates import FORMS, Dated, read_date, shown
-from palimpsest.cli.money import MAX_PAGE
+from palimpsest.cli.pages import Limit, whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import privacy_pb2
 
@@ -20,7 +20,7 @@ def add_to(app: typer.Typer) -> None:
 async def audit(
     shell: Shell,
     graph: Annotated[str, typer.Option(help="Only of this graph.")] = "",
-    target: Annotated[str, typer.Option(metavar="ID", help="Only about this id.")] = "",
+    about: Annotated[str, typer.Option(metavar="ID", help="Only about this id.")] = "",
     action: Annotated[
         str, typer.Option(help="Only this: a call (EndStatement) or a decision (end_statement).")
     ] = "",
@@ -30,25 +30,18 @@ async def audit(
     until: Annotated[
         Dated | None, typer.Option(parser=read_date, metavar="DATE", help="Only before then.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many events.")] = 50,
+    limit: Limit = 50,
 ) -> None:
     """Lists calls and decisions that changed something, newest first: who, what, why."""
-    whole = privacy_pb2.ListAuditEventsResponse()
     request = privacy_pb2.ListAuditEventsRequest(
         graph_id=graph,
         action=action,
-        target_id=target,
+        target_id=about,
         created_from=since.timestamp if since else None,
         created_until=until.timestamp if until else None,
     )
-    while len(whole.events) < limit:
-        request.page_size = min(limit - len(whole.events), MAX_PAGE)
-        page = await shell.connection.call(shell.connection.privacy.ListAuditEvents, request)
-        whole.events.extend(page.events)
-        whole.next_page_token = request.page_token = page.next_page_token
-        if not page.next_page_token:
-            break
-    shell.show(whole, audit_of)
+    method, answer = shell.connection.privacy.ListAuditEvents, privacy_pb2.ListAuditEventsResponse()
+    shell.show(await whole(shell, method, request, answer, "events", limit), audit_of)
 
 
 def audit_of(response: privacy_pb2.ListAuditEventsResponse) -> RenderableType:

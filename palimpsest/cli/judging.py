@@ -12,7 +12,7 @@ from palimpsest.cli.facts import GraphId
 from palimpsest.cli.operating import RequestId
 from palimpsest.cli.shell import Shell, command
 from palimpsest.connection import new_request_id
-from palimpsest.v1 import memory_statements_pb2, statement_pb2
+from palimpsest.v1 import common_pb2, memory_statements_pb2, statement_pb2
 
 StatementId = Annotated[
     str,
@@ -50,7 +50,7 @@ async def end(
         graph_id=graph,
         statement_id=statement_id,
         ended_at=at.timestamp if at else None,
-        ended_at_precision=at.precision if at else None,
+        ended_at_precision=at.precision if at else common_pb2.PRECISION_UNSPECIFIED,
         reason=reason,
         request_id=request_id or new_request_id(),
     )

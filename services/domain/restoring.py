@@ -51,24 +51,24 @@ def restoring(
     """What to undo of a whole closure for one of its statements, and those that derive as one with it."""
     undoing = _Undoing(records, statement, cardinality, reading)
     mine = undoing.mine()
-    if undoing.open:
+    if undoing.is_open():
         # It holds: what else can be meant is what the user himself took from it, elsewhere in time.
         for record in mine:
-            before = undoing.spans
+            before = undoing.every
             undoing.revoke(record)
-            if undoing.spans != before:
+            if undoing.every != before:
                 break
             undoing.keep(record)
         return undoing.done(now)
     for record in mine:
-        before = undoing.spans[-1:]
+        tail = undoing.spans[-1:]
         undoing.revoke(record)
-        if undoing.spans[-1:] == before:
+        if undoing.spans[-1:] == tail:
             undoing.keep(record)
-        if undoing.open:
+        if undoing.is_open():
             break
     steps = 0
-    while not undoing.open and steps < MOST_STEPS and undoing.step():
+    while not undoing.is_open() and steps < MOST_STEPS and undoing.step():
         steps += 1
     return undoing.done(now)
 
@@ -93,8 +93,7 @@ class _Undoing:
         self._exempted: list[StatementId] = []
         self._derive()
 
-    @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         return bool(self.spans) and self.spans[-1].invalid_at is None
 
     def done(self, now: Instant) -> Restoring:
@@ -156,7 +155,7 @@ class _Undoing:
         wanted = Interval(alone[-1].valid_at, alone[-1].invalid_at)
         rivals = [
             span.statement
-            for span in self._every
+            for span in self.every
             if self._rivals(self._class, span.statement)
             and wanted.meets(Interval(span.valid_at, span.invalid_at))
         ]
@@ -210,8 +209,8 @@ class _Undoing:
         )
         self._shown, self._rivals = among.shown, among.rivals
         self._class = self._shown[self._statement]
-        self._every = derive(records, self._cardinality, reading=self._reading)
-        self.spans = [span for span in self._every if span.statement == self._class]
+        self.every = derive(records, self._cardinality, reading=self._reading)
+        self.spans = [span for span in self.every if span.statement == self._class]
 
 
 BEFORE_ALL = Instant(-(2**62))

@@ -74,6 +74,8 @@ class Draft:
     voice_claims: dict[RecordId, VoiceClaim] = field(default_factory=dict)
     voice_ends: dict[RecordId, VoiceEnd] = field(default_factory=dict)
     voice_revoked: dict[RecordId, VoiceId] = field(default_factory=dict)
+    voice_undone: dict[RecordId, VoiceId] = field(default_factory=dict)
+    """Ends of the voice that a user takes back: revoked, and their words stay."""
     voice_unsupported: set[VoiceId] = field(default_factory=set)
     voice_retold: dict[VoiceId, str] = field(default_factory=dict)
     merges: dict[RecordId, Merge] = field(default_factory=dict)
@@ -107,6 +109,7 @@ class Draft:
             or self.voice_claims
             or self.voice_ends
             or self.voice_revoked
+            or self.voice_undone
             or self.again
             or self.merges
             or self.declared
@@ -156,6 +159,7 @@ class Change:
     voice_claims: tuple[VoiceClaim, ...] = ()
     voice_ends: tuple[VoiceEnd, ...] = ()
     voice_revoked: tuple[tuple[VoiceId, RecordId], ...] = ()
+    voice_undone: tuple[RecordId, ...] = ()
     decisions: tuple[Decision, ...] = ()
     unsupported: tuple[StatementId, ...] = ()
     """Statements that no record supports any more: their text goes."""

@@ -131,14 +131,15 @@ class Publisher:
     async def _complete(self, scope: Scope, entry: RevisionEntry) -> None:
         change = change_from_json(entry.payload)
         await self._stores.graph.apply(scope, change.commit)
-        if change.voice or change.voice_claims or change.voice_ends or change.voice_revoked:
+        revoked = [*(record for _, record in change.voice_revoked), *change.voice_undone]
+        if change.voice or change.voice_claims or change.voice_ends or revoked:
             await self._stores.voice.apply(
                 scope,
                 entry.revision,
                 change.voice,
                 change.voice_claims,
                 change.voice_ends,
-                [record for _, record in change.voice_revoked],
+                revoked,
             )
         if change.merges or change.declared or change.readings_revoked:
             await self._stores.readings.apply(
@@ -199,6 +200,7 @@ class Publisher:
             voice=tuple(draft.voice.values()),
             voice_claims=tuple(draft.voice_claims.values()),
             voice_ends=tuple(draft.voice_ends.values()),
+            voice_undone=tuple(sorted(draft.voice_undone)),
             voice_revoked=tuple(sorted((voice, record) for record, voice in draft.voice_revoked.items())),
             decisions=tuple(replace(item, revision=draft.revision) for item in draft.decisions),
             unsupported=unsupported,

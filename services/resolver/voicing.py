@@ -65,9 +65,9 @@ class Voicing:
             aspect = await self._aspect(scope, known, id)
             draft = Draft(revision)
             while (end := ended_by(aspect, known)) is not None:
-                draft.voice_revoked[end.id] = id
+                draft.voice_undone[end.id] = id
                 aspect = replace(aspect, ends=tuple(one for one in aspect.ends if one.id != end.id))
-            draft.undone = list(draft.voice_revoked)
+            draft.undone = list(draft.voice_undone)
             if draft.undone:
                 decide(scope, draft, self._now(), Action.RESTORE_VOICE, id, by)
             return draft

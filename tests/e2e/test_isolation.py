@@ -357,7 +357,7 @@ async def test_an_id_of_the_twins_is_like_one_of_nobody(twins: Twins, name: str)
     mine, theirs = twins.other, twins.one
     before = await theirs.state()
     foreign = replace(theirs.ids, words=mine.ids.words)
-    absent = Ids(GRAPH, *[NOBODYS] * 7, words=mine.ids.words)
+    absent = Ids(GRAPH, NOBODYS, NOBODYS, NOBODYS, NOBODYS, NOBODYS, NOBODYS, NOBODYS, mine.ids.words)
     answers = [await ask(mine.memory.tenant, name, ASKED[name](ids)) for ids in (foreign, absent)]
     if name in NO_PLACE:
         outlines = [outline(answer) for answer in answers if isinstance(answer, Refusal)]

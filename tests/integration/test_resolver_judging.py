@@ -320,6 +320,8 @@ async def test_a_sentence_of_the_voice_ends_and_holds_again(world: World) -> Non
     revision = await restore_voice()
     assert await interval() == (on("2024-01-01"), None)
     assert await restore_voice() == revision, "it held already"
+    (found,) = await world.memory.voice.aspects(world.scope, [aspect.id])
+    assert [(one.why, one.revoked_at) for one in found.ends] == [("changed", revision)] * 2
     with pytest.raises(ValidationFailed):
         await end_voice("2023-01-01")
     with pytest.raises(VoiceAspectNotFound):

@@ -348,7 +348,7 @@ def test_the_audit_reads_pages_up_to_its_limit(server: Scripted, run: Run) -> No
     event = privacy_pb2.AuditEvent(event_id="e", action="EndStatement", reason="because")
     page = privacy_pb2.ListAuditEventsResponse(events=[event] * 2, next_page_token="more")
     server.answers("ListAuditEvents", page)
-    result = run("audit", "--graph", "g", "--target", "s", "--since", "2026", "--limit", "4", "--json")
+    result = run("audit", "--graph", "g", "--about", "s", "--since", "2026", "--limit", "4", "--json")
     assert result.stdout.count("eventId") == 4
     assert [request.page_size for request in server.asked] == [4, 2]  # type: ignore[attr-defined]
     asked = server.last
