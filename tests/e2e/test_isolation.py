@@ -1,6 +1,6 @@
 """Twin tenants with the same ids: whatever one asks, in any RPC, nothing of the other is in the answer."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,68 +9,31 @@ import grpc
 import grpc.aio
 import pytest
 import pytest_asyncio
-from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from gateway.rpcs import SERVICES, path
 from palimpsest.v1 import (
-    admin_pb2,
     credits_pb2,
-    entity_pb2,
     episode_pb2,
-    graph_pb2,
     jobs_pb2,
     memory_entities_pb2,
     memory_episodes_pb2,
-    memory_ingest_pb2,
     memory_statements_pb2,
-    memory_voice_pb2,
-    privacy_pb2,
     recall_pb2,
-    recall_subgraph_pb2,
-    statement_pb2,
 )
 from services.llm.openai_engine import OpenAIEngine
 from tests.builders import on
 from tests.doubles.gateway import Refusal
 from tests.doubles.model_server import ModelServer
 from tests.doubles.product import Product, Tenant, a_product
-from tests.e2e.talking import Fact, Memory, balance, day
+from tests.e2e.asking import ASKED, DOCUMENT, GRAPH, SESSION, Ids
+from tests.e2e.talking import Fact, Memory, balance
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-GRAPH, SESSION, DOCUMENT = "notes", "session-1", "handbook"
 NOBODYS = "00000000-0000-5000-8000-000000000000"
 METHODS = {path(method): method for service in SERVICES for method in service.methods}
-
-
-@dataclass(frozen=True, slots=True)
-class Ids:
-    """What requests name. `words` are said by one tenant alone."""
-
-    graph: str
-    episode: str
-    job: str
-    statement: str
-    subject: str
-    predicate: str
-    other: str
-    voice: str
-    words: tuple[str, str]
-
-    @property
-    def ours(self) -> set[str]:
-        """The ids that we made."""
-        return {
-            self.episode,
-            self.job,
-            self.statement,
-            self.subject,
-            self.predicate,
-            self.other,
-            self.voice,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,133 +95,6 @@ async def twins(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Twins
             yield Twins(product, server, one, other)
         await engine.aclose()
 
-
-def an_entity(ids: Ids) -> entity_pb2.EntityRef:
-    return entity_pb2.EntityRef(entity_id=ids.subject)
-
-
-def a_predicate(ids: Ids) -> entity_pb2.PredicateRef:
-    return entity_pb2.PredicateRef(predicate_id=ids.predicate)
-
-
-def add_episode(ids: Ids) -> Message:
-    return memory_ingest_pb2.AddEpisodeRequest(
-        graph_id=ids.graph,
-        request_id="add",
-        text=f"{ids.words[0]} knows {ids.words[1]}.",
-        kind=episode_pb2.EPISODE_KIND_CONVERSATION,
-        session_id=SESSION,
-        reference_time=day("2025-02-01"),
-        wait_for=episode_pb2.CHUNK_STAGE_RESOLVED,
-    )
-
-
-def assert_triples(ids: Ids) -> Message:
-    tea = entity_pb2.ObjectRef(entity=entity_pb2.EntityRef(name="tea"))
-    claim = memory_ingest_pb2.ClaimInput(subject=an_entity(ids), predicate="likes", object=tea)
-    return memory_ingest_pb2.AssertTriplesRequest(
-        graph_id=ids.graph, request_id=f"assert-{ids.subject}", claims=[claim], session_id=SESSION
-    )
-
-
-def list_statements(ids: Ids) -> Message:
-    return memory_statements_pb2.ListStatementsRequest(
-        graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids), episode_id=ids.episode
-    )
-
-
-def recall(ids: Ids) -> Message:
-    query = "What do you know of Xanthrop, Zyglomat, Quibblor and Vortiman?"
-    return recall_pb2.RecallRequest(
-        graph_ids=[ids.graph], query=query, entity_hints=[an_entity(ids)], explain=True
-    )
-
-
-ASKED: Mapping[str, Callable[[Ids], Message]] = {
-    "GraphService/CreateGraph": lambda ids: graph_pb2.CreateGraphRequest(graph_id=ids.graph),
-    "GraphService/UpdateGraph": lambda ids: graph_pb2.UpdateGraphRequest(
-        graph_id=ids.graph,
-        settings=graph_pb2.GraphSettings(),
-        update_mask=FieldMask(paths=["time_zone"]),
-    ),
-    "GraphService/ListGraphs": lambda _: graph_pb2.ListGraphsRequest(),
-    "GraphService/GetGraph": lambda ids: graph_pb2.GetGraphRequest(graph_id=ids.graph),
-    "MemoryService/AddEpisode": add_episode,
-    "MemoryService/AssertTriples": assert_triples,
-    "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
-        graph_id=ids.graph, episode_id=ids.episode
-    ),
-    "MemoryService/DeleteEpisode": lambda ids: memory_episodes_pb2.DeleteEpisodeRequest(
-        graph_id=ids.graph, episode_id=ids.episode, request_id=f"delete-{ids.episode}"
-    ),
-    "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
-        graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
-    ),
-    "MemoryService/ListStatements": list_statements,
-    "MemoryService/GetTimeline": lambda ids: memory_statements_pb2.GetTimelineRequest(
-        graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids)
-    ),
-    "MemoryService/ListEpisodes": lambda ids: memory_episodes_pb2.ListEpisodesRequest(
-        graph_id=ids.graph, session_id=SESSION
-    ),
-    "MemoryService/ListVoiceAspects": lambda ids: memory_voice_pb2.ListVoiceAspectsRequest(
-        graph_id=ids.graph, include_ended=True
-    ),
-    "MemoryService/GetEntity": lambda ids: memory_entities_pb2.GetEntityRequest(
-        graph_id=ids.graph, entity=an_entity(ids)
-    ),
-    "MemoryService/ListEntities": lambda ids: memory_entities_pb2.ListEntitiesRequest(
-        graph_id=ids.graph, name_prefix=ids.words[0]
-    ),
-    "RecallService/Recall": recall,
-    "MemoryService/EndStatement": lambda ids: memory_statements_pb2.EndStatementRequest(
-        graph_id=ids.graph, statement_id=ids.statement, request_id=f"end-{ids.statement}"
-    ),
-    "MemoryService/DenyStatement": lambda ids: memory_statements_pb2.DenyStatementRequest(
-        graph_id=ids.graph, statement_id=ids.statement, request_id=f"deny-{ids.statement}"
-    ),
-    "MemoryService/RestoreStatement": lambda ids: memory_statements_pb2.RestoreStatementRequest(
-        graph_id=ids.graph, statement_id=ids.statement, request_id=f"restore-{ids.statement}"
-    ),
-    "MemoryService/JudgePair": lambda ids: memory_statements_pb2.JudgePairRequest(
-        graph_id=ids.graph,
-        statement_id=ids.statement,
-        other_statement_id=ids.other if ids.other != ids.statement else "another",
-        verdict=statement_pb2.VERDICT_KIND_COMPATIBLE,
-        request_id=f"judge-{ids.statement}",
-    ),
-    "MemoryService/EndVoiceAspect": lambda ids: memory_voice_pb2.EndVoiceAspectRequest(
-        graph_id=ids.graph, voice_aspect_id=ids.voice, request_id=f"end-{ids.voice}"
-    ),
-    "MemoryService/RestoreVoiceAspect": lambda ids: memory_voice_pb2.RestoreVoiceAspectRequest(
-        graph_id=ids.graph, voice_aspect_id=ids.voice, request_id=f"restore-{ids.voice}"
-    ),
-    "PrivacyService/ListAuditEvents": lambda ids: privacy_pb2.ListAuditEventsRequest(
-        graph_id=ids.graph, target_id=ids.statement
-    ),
-    "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
-        graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
-    ),
-    "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
-    "JobService/ListJobs": lambda ids: jobs_pb2.ListJobsRequest(graph_id=ids.graph),
-    "JobService/WatchJob": lambda ids: jobs_pb2.WatchJobRequest(job_id=ids.job),
-    "CreditService/GetBalance": lambda _: credits_pb2.GetBalanceRequest(),
-    "CreditService/ListLedgerEntries": lambda ids: credits_pb2.ListLedgerEntriesRequest(job_id=ids.job),
-    "AdminService/CreateTenant": lambda _: admin_pb2.CreateTenantRequest(tenant_id="one"),
-    "AdminService/CreateApiKey": lambda _: admin_pb2.CreateApiKeyRequest(
-        tenant_id="one", scopes=[admin_pb2.API_KEY_SCOPE_READ]
-    ),
-    "AdminService/SuspendTenant": lambda _: admin_pb2.SuspendTenantRequest(tenant_id="one"),
-    "AdminService/SetLimits": lambda _: admin_pb2.SetLimitsRequest(
-        tenant_id="one", limits=admin_pb2.TenantLimits(max_jobs=1)
-    ),
-    "AdminService/ListApiKeys": lambda _: admin_pb2.ListApiKeysRequest(tenant_id="one"),
-    "AdminService/RevokeApiKey": lambda _: admin_pb2.RevokeApiKeyRequest(key_id="0" * 16),
-    "AdminService/GrantCredits": lambda _: admin_pb2.GrantCreditsRequest(
-        tenant_id="one", amount_micros=1, request_id="grant"
-    ),
-}
-"""A request of every RPC that is served, from the ids of somebody."""
 
 NO_PLACE = {
     "MemoryService/AssertTriples": "ENTITY_NOT_FOUND",
