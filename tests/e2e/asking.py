@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
 from palimpsest.v1 import (

@@ -1,4 +1,4 @@
-"""What users decide: ends, denials and verdicts, each of which can be taken back. Laws: ..._judging_laws.py."""
+"""What users decide: ends, denials and verdicts, each of which can be taken back."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
