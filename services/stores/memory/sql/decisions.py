@@ -86,6 +86,6 @@ def _decision(row: Stored) -> Decision:
         why=row["why"],
         model=row["model"],
         prompt_version=row["prompt_version"],
-        other=row["other"],
-        request=row["request"],
+        other=row["other"] or "",
+        request=row["request"] or "",
     )

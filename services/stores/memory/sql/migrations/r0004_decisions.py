@@ -17,7 +17,7 @@ Key = String().with_variant(String(collation="C"), "postgresql")
 
 def upgrade(op: Operations) -> None:
     for name in ("other", "request"):
-        op.add_column(_TABLE, Column(name, Key, nullable=False, server_default=""))
+        op.add_column(_TABLE, Column(name, Key))
     for name, columns in _INDEXES.items():
         op.create_index(name, _TABLE, columns)
 
