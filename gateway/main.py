@@ -22,6 +22,7 @@ from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
+from gateway.commands.merging import Merging
 from gateway.commands.reads import Reads
 from gateway.credits.money import MicroCredits
 from gateway.ingest.background import Background
@@ -168,10 +169,11 @@ def _servicers(
     judging = Judging(
         services, stores.graphs, stores.requests, background, reads, steps.settings.store_seconds
     )
+    merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
     return {
         "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),
         "MemoryService": MemoryServicer(
-            add, asserting, deleting, reads, judging, browsing, stores.job_view, settings
+            add, asserting, deleting, reads, judging, browsing, merging, stores.job_view, settings
         ),
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),

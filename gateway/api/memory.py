@@ -2,11 +2,13 @@
 
 from gateway.api.browsing import BrowsingServicer, Context
 from gateway.api.judging import JudgingServicer
+from gateway.api.merging import MergingServicer
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.browsing import Browsing, show_stage
 from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
 from gateway.commands.judging import Judging
+from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
@@ -20,8 +22,8 @@ from palimpsest.v1 import (
 from services.domain.ids import JobId
 
 
-class MemoryServicer(BrowsingServicer, JudgingServicer):
-    """AddEpisode, AssertTriples, DeleteEpisode, the reads of episodes and statements, lists, judging."""
+class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
+    """AddEpisode, AssertTriples, DeleteEpisode, reads of episodes and statements; lists, judging, merging."""
 
     def __init__(
         self,
@@ -31,10 +33,12 @@ class MemoryServicer(BrowsingServicer, JudgingServicer):
         reads: Reads,
         judging: Judging,
         browsing: Browsing,
+        merging: Merging,
         view: JobView,
         settings: GatewaySettings,
     ) -> None:
         super().__init__(browsing)
+        self._merging = merging
         self._add = add
         self._assert = asserting
         self._delete = deleting

@@ -30,6 +30,7 @@ from services.resolver.change import (
 )
 from services.resolver.closure import Closure, Read
 from services.resolver.index import Index
+from services.resolver.readings import Readings
 from services.stores.errors import UnstorableText, WriteConflict
 from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records, Revocation
 from services.stores.memory.port import (
@@ -112,7 +113,9 @@ class Publisher:
 
         Ids that are no statement's are left out. Raises StoreUnavailable.
         """
-        closure = Closure(self._stores.graph, self._vocabulary, scope, Draft(known, again=set(statements)))
+        draft = Draft(known, again=set(statements))
+        readings = Readings(self._stores.readings, scope, draft)
+        closure = Closure(self._stores.graph, readings, self._vocabulary, scope, draft)
         return Read(await closure.read(), closure.cardinality, closure.reading)
 
     async def settle(self, scope: Scope) -> None:
@@ -161,6 +164,8 @@ class Publisher:
             await self._stores.graph.forget(
                 scope, Forgetting(revision, change.unsupported, orphans, change.emptied, change.retold)
             )
+        if change.merges_emptied:
+            await self._stores.readings.forget_text(scope, change.merges_emptied)
         if change.unsupported_voice or change.voice_revoked or change.voice_retold:
             await self._stores.voice.forget_text(
                 scope,
@@ -168,13 +173,13 @@ class Publisher:
                     revision, change.unsupported_voice, change.voice_revoked, change.voice_retold
                 ),
             )
-        if change.unsupported or change.unsupported_voice:
-            gone = [*change.unsupported, *change.unsupported_voice]
+        if gone := [*change.unsupported, *change.unsupported_voice, *orphans]:
             await self._stores.decisions.forget_text(scope, gone)
         return orphans
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
-        closure = Closure(self._stores.graph, self._vocabulary, scope, draft)
+        readings = Readings(self._stores.readings, scope, draft)
+        closure = Closure(self._stores.graph, readings, self._vocabulary, scope, draft)
         records = await closure.read()
         if left := _left_alone(records, draft):
             draft.revocations |= left
@@ -211,6 +216,7 @@ class Publisher:
             merges=tuple(draft.merges.values()),
             declared=tuple(draft.declared.values()),
             readings_revoked=tuple(sorted(draft.readings_revoked)),
+            merges_emptied=tuple(sorted(draft.merges_emptied)),
             orphans=_named_by(records, unsupported),
         )
         known = believed(records.spans, Revision(draft.revision - 1))
@@ -291,4 +297,5 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         asserted=tuple(draft.asserted),
         dropped=tuple(draft.dropped),
         receipts=tuple(draft.receipts),
+        reads_as=draft.reads_as,
     )

@@ -10,6 +10,7 @@ from services.domain.records import Claim, Denial, End, EndReason, Judge, Source
 from services.domain.scope import Scope
 from services.resolver.change import Draft, Revoked
 from services.resolver.naming import sentence
+from services.resolver.parting import Parting
 from services.stores.graph.port import GraphStore, Revocation
 from services.stores.memory.port import Decision, DecisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
@@ -31,12 +32,14 @@ class Revocations:
         text: TextStore,
         decisions: DecisionLog,
         now: Callable[[], Instant],
+        parting: Parting,
     ) -> None:
         self._graph = graph
         self._voice = voice
         self._text = text
         self._decisions = decisions
         self._now = now
+        self._parting = parting
 
     async def draft(
         self, scope: Scope, episode: EpisodeId, revision: Revision, actor: str, why: str
@@ -59,6 +62,7 @@ class Revocations:
             draft.read = {one.statement for one in cited}
             draft.stored = await self._graph.records(scope, sorted(draft.read))
             await self._retell(scope, draft, cited)
+        await self._parting.add(scope, draft, [episode])
         await self._revoke_voice(scope, episode, draft)
         kinds = [type(one) for one in cited]
         draft.revoked = Revoked(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
 from palimpsest.internal.v1 import resolver_judging_pb2 as judging_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
@@ -19,7 +20,9 @@ from services.resolver.index import Index
 from services.resolver.judging import Judging
 from services.resolver.memo import Memo
 from services.resolver.mending import Mending
+from services.resolver.merging import Merging
 from services.resolver.naming import Naming
+from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
 from services.resolver.revoke import Revocations
 from services.resolver.said import Drafter, Said, check, said_of_assertion, said_of_fact
@@ -62,10 +65,16 @@ class Resolver:
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
         self._now = parts.now
         self._revocations = Revocations(
-            self._graph, parts.stores.voice, parts.text, parts.stores.decisions, parts.now
+            self._graph,
+            parts.stores.voice,
+            parts.text,
+            parts.stores.decisions,
+            parts.now,
+            Parting(self._graph, parts.stores.readings),
         )
         self._judging = Judging(self._publisher, parts.now)
         self._voicing = Voicing(self._publisher, parts.stores.voice, parts.now)
+        self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
 
@@ -211,6 +220,14 @@ class Resolver:
     ) -> judging_pb.RestoreVoiceAspectResponse:
         """Raises VoiceAspectNotFound, Conflict."""
         return await self._voicing.restore(scope, request)
+
+    async def merge(self, scope: Scope, request: entities_pb.MergeRequest) -> entities_pb.MergeResponse:
+        """Makes entities read as another. See Merging."""
+        return await self._merging.merge(scope, request)
+
+    async def split(self, scope: Scope, request: entities_pb.SplitRequest) -> entities_pb.SplitResponse:
+        """Makes an entity read as itself again. See Merging."""
+        return await self._merging.split(scope, request)
 
     async def _kept(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
         """Episodes whose text is there. Raises EpisodeNotFound."""

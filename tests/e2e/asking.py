@@ -26,6 +26,7 @@ from palimpsest.v1 import (
 from tests.e2e.talking import day
 
 GRAPH, SESSION, DOCUMENT = "notes", "session-1", "handbook"
+NOBODYS = "00000000-0000-5000-8000-000000000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Ids:
     other: str
     voice: str
     words: tuple[str, str]
+    trees: tuple[str, str, str] = (NOBODYS, NOBODYS, NOBODYS.replace("5", "4"))
+    """Entities, of which the second reads as the first."""
 
     @property
     def ours(self) -> set[str]:
@@ -53,6 +56,7 @@ class Ids:
             self.predicate,
             self.other,
             self.voice,
+            *self.trees,
         }
 
 
@@ -113,6 +117,15 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "MemoryService/DeleteEpisode": lambda ids: memory_episodes_pb2.DeleteEpisodeRequest(
         graph_id=ids.graph, episode_id=ids.episode, request_id=f"delete-{ids.episode}"
+    ),
+    "MemoryService/MergeEntities": lambda ids: memory_entities_pb2.MergeEntitiesRequest(
+        graph_id=ids.graph,
+        into_entity_id=ids.trees[0],
+        entity_ids=[ids.trees[2]],
+        request_id=f"merge-{ids.trees[2]}",
+    ),
+    "MemoryService/SplitEntity": lambda ids: memory_entities_pb2.SplitEntityRequest(
+        graph_id=ids.graph, entity_id=ids.trees[1], request_id=f"split-{ids.trees[1]}"
     ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True

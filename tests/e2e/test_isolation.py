@@ -27,12 +27,11 @@ from tests.builders import on
 from tests.doubles.gateway import Refusal
 from tests.doubles.model_server import ModelServer
 from tests.doubles.product import Product, Tenant, a_product
-from tests.e2e.asking import ASKED, DOCUMENT, GRAPH, SESSION, Ids
+from tests.e2e.asking import ASKED, DOCUMENT, GRAPH, NOBODYS, SESSION, Ids
 from tests.e2e.talking import Fact, Memory, balance
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-NOBODYS = "00000000-0000-5000-8000-000000000000"
 METHODS = {path(method): method for service in SERVICES for method in service.methods}
 
 
@@ -70,6 +69,15 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
     (liked,) = [one for one in await memory.statements() if one.predicate.name == "likes"]
     asked = [recall_pb2.RECALL_INCLUDE_VOICE]
     (voice,) = (await memory.recall(f"Always ask {who} about {what}.", include=asked)).voice
+    await memory.assert_triples(
+        *((tree, "near", "home") for tree in ("Ash", "Birch", "Cedar")), request_id="r-3"
+    )
+    trees = {one.subject.name: one.subject.entity_id for one in await memory.statements()}
+    ash, birch = trees["Ash"], trees["Birch"]
+    merged = memory_entities_pb2.MergeEntitiesRequest(
+        graph_id=GRAPH, into_entity_id=ash, entity_ids=[birch], request_id="r-4"
+    )
+    await tenant.call(tenant.memory.MergeEntities, merged)
     ids = Ids(
         graph=GRAPH,
         episode=first.result.episode_ids[0],
@@ -80,6 +88,7 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
         other=liked.statement_id,
         voice=voice.voice_aspect.voice_aspect_id,
         words=words,
+        trees=(ash, birch, trees["Cedar"]),
     )
     return Twin(memory, ids)
 
@@ -109,6 +118,8 @@ NO_PLACE = {
     "MemoryService/RestoreVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
     "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
     "MemoryService/GetEntity": "ENTITY_NOT_FOUND",
+    "MemoryService/MergeEntities": "ENTITY_NOT_FOUND",
+    "MemoryService/SplitEntity": "ENTITY_NOT_FOUND",
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",

@@ -5,6 +5,7 @@ The resolver: owns entities, statements, records, spans, voice aspects and revis
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import resolver_entities_pb2 as _resolver_entities_pb2
 from palimpsest.internal.v1 import resolver_judging_pb2 as _resolver_judging_pb2
 from palimpsest.internal.v1 import resolver_pb2 as _resolver_pb2
 import abc as _abc_1
@@ -56,6 +57,10 @@ class ResolverServiceStub:
     """Records a user's end of a sentence of the voice."""
     RestoreVoiceAspect: _grpc.UnaryUnaryMultiCallable[_resolver_judging_pb2.RestoreVoiceAspectRequest, _resolver_judging_pb2.RestoreVoiceAspectResponse]
     """Undoes what ended a sentence of the voice."""
+    Merge: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.MergeRequest, _resolver_entities_pb2.MergeResponse]
+    """Makes entities read as another and publishes a revision. Idempotent by commit id."""
+    Split: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]
+    """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
 
 @_typing.type_check_only
 class ResolverServiceAsyncStub(ResolverServiceStub):
@@ -84,6 +89,10 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Records a user's end of a sentence of the voice."""
     RestoreVoiceAspect: _aio.UnaryUnaryMultiCallable[_resolver_judging_pb2.RestoreVoiceAspectRequest, _resolver_judging_pb2.RestoreVoiceAspectResponse]  # type: ignore[assignment]
     """Undoes what ended a sentence of the voice."""
+    Merge: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.MergeRequest, _resolver_entities_pb2.MergeResponse]  # type: ignore[assignment]
+    """Makes entities read as another and publishes a revision. Idempotent by commit id."""
+    Split: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]  # type: ignore[assignment]
+    """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
 
 class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps the graph one graph."""
@@ -175,5 +184,21 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_judging_pb2.RestoreVoiceAspectResponse, _abc.Awaitable[_resolver_judging_pb2.RestoreVoiceAspectResponse]]:
         """Undoes what ended a sentence of the voice."""
+
+    @_abc_1.abstractmethod
+    def Merge(
+        self,
+        request: _resolver_entities_pb2.MergeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_entities_pb2.MergeResponse, _abc.Awaitable[_resolver_entities_pb2.MergeResponse]]:
+        """Makes entities read as another and publishes a revision. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def Split(
+        self,
+        request: _resolver_entities_pb2.SplitRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_entities_pb2.SplitResponse, _abc.Awaitable[_resolver_entities_pb2.SplitResponse]]:
+        """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
 
 def add_ResolverServiceServicer_to_server(servicer: ResolverServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
