@@ -1,4 +1,4 @@
-"""A request of every RPC that is served, from the ids of somebody."""
+"""A request of every public RPC that is served, from the ids of somebody; and how each answers strangers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 
 from palimpsest.v1 import (
     admin_pb2,
+    common_pb2,
     credits_pb2,
     entity_pb2,
     episode_pb2,
@@ -15,6 +16,7 @@ from palimpsest.v1 import (
     jobs_pb2,
     memory_entities_pb2,
     memory_episodes_pb2,
+    memory_graph_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
     memory_voice_pb2,
@@ -48,16 +50,8 @@ class Ids:
     @property
     def ours(self) -> set[str]:
         """The ids that we made."""
-        return {
-            self.episode,
-            self.job,
-            self.statement,
-            self.subject,
-            self.predicate,
-            self.other,
-            self.voice,
-            *self.trees,
-        }
+        own = {self.episode, self.job, self.statement, self.subject, self.predicate, self.other, self.voice}
+        return {*own, *self.trees}
 
 
 def an_entity(ids: Ids) -> entity_pb2.EntityRef:
@@ -143,6 +137,9 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/GetEntity": lambda ids: memory_entities_pb2.GetEntityRequest(
         graph_id=ids.graph, entity=an_entity(ids)
     ),
+    "MemoryService/DiffGraph": lambda ids: memory_graph_pb2.DiffGraphRequest(
+        graph_id=ids.graph, system=memory_graph_pb2.SystemTimes(before=common_pb2.KnownAt(revision=1))
+    ),
     "MemoryService/ListEntities": lambda ids: memory_entities_pb2.ListEntitiesRequest(
         graph_id=ids.graph, name_prefix=ids.words[0]
     ),
@@ -195,3 +192,42 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
 }
 """A request of every RPC that is served, from the ids of somebody."""
+
+NO_PLACE = {
+    "MemoryService/AssertTriples": "ENTITY_NOT_FOUND",
+    "MemoryService/GetEpisode": "EPISODE_NOT_FOUND",
+    "MemoryService/DeleteEpisode": "EPISODE_NOT_FOUND",
+    "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/EndStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/DenyStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/RestoreStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/JudgePair": "STATEMENT_NOT_FOUND",
+    "MemoryService/EndVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
+    "MemoryService/RestoreVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
+    "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
+    "MemoryService/GetEntity": "ENTITY_NOT_FOUND",
+    "MemoryService/MergeEntities": "ENTITY_NOT_FOUND",
+    "MemoryService/SplitEntity": "ENTITY_NOT_FOUND",
+    "RecallService/Recall": "ENTITY_NOT_FOUND",
+    "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
+    "JobService/GetJob": "JOB_NOT_FOUND",
+    "JobService/WatchJob": "JOB_NOT_FOUND",
+}
+"""What an id that is not the caller's is answered with. Filters of lists just find nothing."""
+EMPTY = {
+    "MemoryService/ListStatements": "statements",
+    "CreditService/ListLedgerEntries": "entries",
+    "PrivacyService/ListAuditEvents": "events",
+}
+MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
+FILTERS_BY_GRAPH = {"JobService/ListJobs"}
+"""Lists of the gateway itself: a graph that is not there has none."""
+TELLS_WORDS = {
+    "MemoryService/GetEpisode",
+    "MemoryService/GetStatement",
+    "MemoryService/ListStatements",
+    "MemoryService/GetTimeline",
+    "MemoryService/ListVoiceAspects",
+    "RecallService/Recall",
+    "RecallService/GetSubgraph",
+}
