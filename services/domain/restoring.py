@@ -68,7 +68,8 @@ def restoring(
         if undoing.is_open():
             break
     steps = 0
-    while not undoing.is_open() and steps < MOST_STEPS and undoing.step():
+    # Of what no claim says, an end is all the evidence that there is: nothing was closed by it.
+    while undoing.claimed() and not undoing.is_open() and steps < MOST_STEPS and undoing.step():
         steps += 1
     return undoing.done(now)
 
@@ -95,6 +96,10 @@ class _Undoing:
 
     def is_open(self) -> bool:
         return bool(self.spans) and self.spans[-1].invalid_at is None
+
+    def claimed(self) -> bool:
+        """Whether anybody says that it holds, or held."""
+        return any(self._in_class(claim.statement) for claim in self._records.claims)
 
     def done(self, now: Instant) -> Restoring:
         last = self.spans[-1].invalid_at if self.spans else BEFORE_ALL

@@ -189,6 +189,15 @@ async def test_what_its_own_source_ended_is_not_restored(world: World) -> None:
     )
 
 
+async def test_of_what_is_known_by_its_end_alone_nothing_can_be_undone(world: World) -> None:
+    kyoto = await tell(world, "Kyoto", "2023-01-02", end="2022-06-01", kind=END)
+    with pytest.raises(EndStated):
+        await restore(world, kyoto)
+    await deny(world, kyoto)
+    await restore(world, kyoto)
+    assert await world.timeline("Hana", "lives_in") == [("Kyoto", None, on("2022-06-01"))]
+
+
 async def test_a_user_outweighs_a_source_that_is_dated_ahead_of_the_clock(world: World) -> None:
     kyoto = await tell(world, "Kyoto", "2027-01-02", "2020-01-01")
     assert on("2027-01-02") > TODAY
