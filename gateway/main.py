@@ -177,7 +177,7 @@ def _servicers(
         ),
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
-        "CreditService": CreditServicer(stores.ledger),
+        "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
         "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
-        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger),
+        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),
     }

@@ -114,6 +114,7 @@ class Reads:
             ends=[end_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_END],
             denials=[denial_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_DENIAL],
             verdicts=[verdict_out(one, found.id) for one in read.verdicts],
+            dependent_statement_ids=read.dependent_ids,
             revision=read.revision,
         )
 

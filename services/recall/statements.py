@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 from palimpsest.internal.v1 import recall_pb2 as pb
 from palimpsest.internal.v1 import values_pb2
+from services.domain.beliefs import in_force
 from services.domain.errors import EntityNotFound, PredicateNotFound, StatementNotFound
 from services.domain.graph import Entity, Span
 from services.domain.ids import Revision, StatementId
 from services.domain.instants import BEGINNING, FOREVER
+from services.domain.records import Verdict
 from services.domain.scope import Scope
 from services.recall.decisions import Decisions
+from services.recall.dependents import Dependents
 from services.recall.describe import Described, describe
 from services.recall.messages import entity_out, verdict_out
 from services.recall.parts import Parts
@@ -29,6 +32,7 @@ class Statements:
         self._names = names
         self._decisions = Decisions(parts.decisions)
         self._readings = readings
+        self._dependents = Dependents(parts.graph, parts.revisions)
 
     async def read(self, scope: Scope, request: pb.ReadStatementRequest) -> pb.ReadStatementResponse:
         """Raises StatementNotFound, RevisionNotReady, StoreUnavailable."""
@@ -47,10 +51,13 @@ class Statements:
         spans = _beliefs(described, views[0], past)
         statement = described.statement(views[0], spans, records=True)
         await self._give_reasons(scope, id, statement)
+        verdicts = (await self._parts.graph.records(scope, [id])).verdicts
+        relying = await self._dependents.of(scope, views[0], in_force(verdicts, known.at), known, reads)
         return pb.ReadStatementResponse(
             statement=statement,
             revision=known.at,
-            verdicts=await self._verdicts(scope, id, known.at) if views[0].statement.fact else (),
+            dependent_ids=relying,
+            verdicts=await self._shown(scope, verdicts, known.at) if views[0].statement.fact else (),
         )
 
     async def _give_reasons(self, scope: Scope, id: StatementId, statement: values_pb2.Statement) -> None:
@@ -60,10 +67,12 @@ class Statements:
         for record in by_hand:
             record.why = reasons.get(Revision(record.recorded_at), "")
 
-    async def _verdicts(self, scope: Scope, id: StatementId, known_at: Revision) -> list[values_pb2.Verdict]:
-        read = await self._parts.graph.records(scope, [id])
+    async def _shown(
+        self, scope: Scope, verdicts: Sequence[Verdict], known_at: Revision
+    ) -> list[values_pb2.Verdict]:
+        """Those recorded by then, earliest first."""
         known = sorted(
-            (one for one in read.verdicts if one.recorded_at <= known_at),
+            (one for one in verdicts if one.recorded_at <= known_at),
             key=lambda one: (one.recorded_at, one.id),
         )
         revisions = {at for one in known for at in (one.recorded_at, one.revoked_at) if at is not None}

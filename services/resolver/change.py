@@ -94,6 +94,8 @@ class Draft:
     """Ends and denials that a user's call revokes."""
     judged: list[RecordId] = field(default_factory=list)
     """Verdicts that a user's call records."""
+    context: tuple[StatementId, ...] = ()
+    """Known facts that the draft's episode was understood with."""
     asserted: list[Asserted] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
@@ -161,6 +163,9 @@ class Outcome:
     receipts: tuple[Receipt, ...] = ()
     reads_as: EntityId | None = None
     """What entities that were merged read as since; of one that was split, before."""
+    context: tuple[StatementId, ...] = ()
+    """Known facts that the episode was understood with: what recall reads of it, by this name, to tell what
+    relied on them. It is told here, with the revision, so that it is written, exported and erased with it."""
 
 
 @dataclass(frozen=True, slots=True)
