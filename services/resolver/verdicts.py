@@ -3,19 +3,21 @@
 A SINGLE slot needs no verdict to compete; there only near-equal objects are asked about, as duplicates.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
 from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, derive_id
+from services.domain.instants import Instant
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.scope import Scope
 from services.llm.port import Answer, Embedder, Engine
 from services.llm.tasks import Judged, JudgeStatements, KnownFact, Pair, Setting
 from services.resolver.change import Draft
+from services.resolver.deciding import Action, by_model, decide
 from services.resolver.memo import Memo
 from services.stores.graph.port import AsOf, GraphStore, StatementView
 from services.stores.vectors.port import Collection, VectorStore
@@ -50,12 +52,14 @@ class Verdicts:
         embedder: Embedder,
         engine: Engine,
         vocabulary: Vocabulary,
+        now: Callable[[], Instant],
     ) -> None:
         self._graph = graph
         self._vectors = vectors
         self._embedder = embedder
         self._engine = engine
         self._vocabulary = vocabulary
+        self._now = now
 
     async def add(
         self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
@@ -114,6 +118,8 @@ class Verdicts:
                 episode,
                 draft.revision,
             )
+            why = verdict.kind.name.lower()
+            decide(scope, draft, self._now(), Action.JUDGE, left, by_model(by, why), right)
 
     async def _nodes(
         self, scope: Scope, draft: Draft, statements: Sequence[Statement]
