@@ -6,7 +6,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.credits.ledger import Ledger
 from gateway.credits.prices import Prices
+from gateway.credits.watching import BalanceWatch
 from gateway.store.bell import Bell
+from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
 from gateway.store.job_view import JobView
@@ -36,9 +38,11 @@ class Stores:
     keys: ApiKeys
     graphs: Graphs
     requests: Requests
+    calls: CallLog
     jobs: Jobs
     progress: Progress
     job_view: JobView
+    balance_watch: BalanceWatch
 
     async def sweep(self) -> None:
         """What time undoes: holds that ran out, old request keys, old changes, artifacts left by a crash.
@@ -89,7 +93,9 @@ async def open_stores(
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
         requests=Requests(database, clock),
+        calls=CallLog(database, clock),
         jobs=jobs,
         progress=progress,
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
+        balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),
     )

@@ -6,14 +6,16 @@ same triple or the same slot, and did before the draft. What a draft adds is lai
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from services.domain.beliefs import in_force
 from services.domain.graph import Literal, Statement
 from services.domain.ids import EntityId, RecordId, StatementId
 from services.domain.lexicon import Lexicon
 from services.domain.predicates import Cardinality
 from services.domain.scope import Scope
-from services.domain.slots import Reading, Slot
+from services.domain.slots import CardinalityOf, Reading, Slot, competition
 from services.resolver.change import NOTHING, Draft
 from services.resolver.readings import Readings
 from services.stores.graph.port import GraphStore, Records
@@ -30,6 +32,21 @@ class _Identified(Protocol):
 
 
 T = TypeVar("T", bound=_Identified)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A whole closure as it stands, and what is needed to derive from it."""
+
+    records: Records
+    cardinality: CardinalityOf
+    reading: Reading
+
+    def shown(self) -> Mapping[StatementId, StatementId]:
+        """The statement that each one derives as."""
+        records = self.records
+        claims, verdicts = in_force(records.claims), in_force(records.verdicts)
+        return competition(records.statements, claims, verdicts, self.cardinality, self.reading).shown
 
 
 class Closure:

@@ -14,16 +14,14 @@ from services.domain.lexicon import Lexicon, predicate_id
 from services.domain.predicates import Declaration, Declared, spelling
 from services.domain.scope import Scope
 from services.resolver.change import Draft
+from services.resolver.deciding import Action, By, decide
 from services.stores.graph.port import Alias, GraphStore
 from services.stores.memory.lexicons import Lexicons
-from services.stores.memory.port import Decision
 from services.stores.paging import Page
 
 MAX_DERIVED_AGAIN = 20_000
 """Statements that one declaration may derive again: a revision is one value, in memory and in the log."""
 PAGE = 1_000
-
-_ACTION = "declare_predicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,7 @@ class Declaring:
         await self._node(scope, draft, declaration.name)
         await self._again(scope, draft, changed(lexicon, after))
         target = predicate_id(scope, declaration.name)
-        decision = derive_id(scope, "decision", _ACTION, made, revision)
-        draft.decisions.append(
-            Decision(decision, revision, self._now(), _ACTION, target, asking.actor, asking.why)
-        )
+        decide(scope, draft, self._now(), Action.DECLARE, target, By(asking.actor, asking.why), made)
         return draft
 
     async def _node(self, scope: Scope, draft: Draft, name: str) -> None:

@@ -3,13 +3,14 @@
 A SINGLE slot needs no verdict to compete; there only near-equal objects are asked about, as duplicates.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
 from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, derive_id
+from services.domain.instants import Instant
 from services.domain.lexicon import Lexicon
 from services.domain.predicates import Cardinality
 from services.domain.records import Judge, Verdict, VerdictKind
@@ -17,6 +18,7 @@ from services.domain.scope import Scope
 from services.llm.port import Answer, Embedder, Engine
 from services.llm.tasks import Judged, JudgeStatements, KnownFact, Pair, Setting
 from services.resolver.change import Draft
+from services.resolver.deciding import Action, by_model, decide
 from services.resolver.memo import Memo
 from services.stores.graph.port import AsOf, GraphStore, StatementView
 from services.stores.memory.lexicons import Lexicons
@@ -52,12 +54,14 @@ class Verdicts:
         embedder: Embedder,
         engine: Engine,
         lexicons: Lexicons,
+        now: Callable[[], Instant],
     ) -> None:
         self._graph = graph
         self._vectors = vectors
         self._embedder = embedder
         self._engine = engine
         self._lexicons = lexicons
+        self._now = now
 
     async def add(
         self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
@@ -116,6 +120,8 @@ class Verdicts:
                 episode,
                 draft.revision,
             )
+            why = verdict.kind.name.lower()
+            decide(scope, draft, self._now(), Action.JUDGE, left, by_model(by, why), right)
 
     async def _nodes(
         self, scope: Scope, draft: Draft, statements: Sequence[Statement]

@@ -29,9 +29,9 @@ NOT_SERVED_BY_THE_GATEWAY_ALONE = {
     "MemoryService": "*",
     "RecallService": "*",
     "JobService": "RetryJob",
-    "CreditService": "WatchBalance",
+    "CreditService": "",
     "PrivacyService": "*",
-    "AdminService": "RefundCharge SetPrices GetUsage",
+    "AdminService": "GetUsage",
 }
 
 
@@ -46,6 +46,7 @@ def test_the_order_is_that_of_the_design() -> None:
         "TenantLimits",
         "Admission",
         "Validate",
+        "KeepCalls",
     ]
 
 

@@ -34,6 +34,7 @@ def recall_of(world: World) -> Recall:
             voice=memory.voice,
             readings=memory.readings,
             revisions=memory.revisions,
+            decisions=memory.decisions,
             vectors=world.vectors,
             embedder=world.parts.embedder,
             vocabulary=world.parts.vocabulary,
