@@ -5,9 +5,10 @@ from typing import Any
 import grpc.aio
 
 from gateway.commands.asserting import AssertTriples
-from gateway.commands.deleting import DeleteEpisode
+from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
 from gateway.commands.reads import Place, Reads
+from gateway.commands.retracting import RetractSource
 from gateway.interceptors.call import DOWNSTREAM_MARGIN_SECONDS, Caller, current_caller
 from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
@@ -28,13 +29,15 @@ def downstream_seconds(caller: Caller) -> float:
 
 
 class MemoryServicer:
-    """AddEpisode, AssertTriples, DeleteEpisode, and the reads of episodes and statements."""
+    """Takes in, deletes, and reads episodes, documents and statements."""
 
     def __init__(
         self,
         add: AddEpisode,
         asserting: AssertTriples,
         deleting: DeleteEpisode,
+        deleting_documents: DeleteDocument,
+        retract: RetractSource,
         reads: Reads,
         view: JobView,
         settings: GatewaySettings,
@@ -42,6 +45,8 @@ class MemoryServicer:
         self._add = add
         self._assert = asserting
         self._delete = deleting
+        self._delete_document = deleting_documents
+        self._retract = retract
         self._reads = reads
         self._view = view
         self._settings = settings
@@ -64,6 +69,25 @@ class MemoryServicer:
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
         caller = current_caller()
         return await self._delete(caller.scope(request.graph_id), request, f"key:{caller.key}")
+
+    async def DeleteDocument(
+        self, request: memory_episodes_pb2.DeleteDocumentRequest, context: Context
+    ) -> memory_episodes_pb2.DeleteDocumentResponse:
+        caller = current_caller()
+        return await self._delete_document(caller.scope(request.graph_id), request, f"key:{caller.key}")
+
+    async def RetractSource(
+        self, request: memory_episodes_pb2.RetractSourceRequest, context: Context
+    ) -> memory_episodes_pb2.RetractSourceResponse:
+        caller = current_caller()
+        scope, actor = caller.scope(request.graph_id), f"key:{caller.key}"
+        return await self._retract(scope, request, actor, self._max_jobs(caller))
+
+    async def GetDocument(
+        self, request: memory_episodes_pb2.GetDocumentRequest, context: Context
+    ) -> memory_episodes_pb2.GetDocumentResponse:
+        caller = current_caller()
+        return await self._reads.document(caller.scope(request.graph_id), request, downstream_seconds(caller))
 
     async def GetEpisode(
         self, request: memory_episodes_pb2.GetEpisodeRequest, context: Context

@@ -2,7 +2,18 @@
 
 import typer
 
-from palimpsest.cli import adding, asserting, episodes, facts, graphs, jobs, money, operating, recalling
+from palimpsest.cli import (
+    adding,
+    asserting,
+    documents,
+    episodes,
+    facts,
+    graphs,
+    jobs,
+    money,
+    operating,
+    recalling,
+)
 from palimpsest.cli.exits import Exit
 from palimpsest.cli.plugins import add_plugins
 
@@ -26,6 +37,7 @@ def options() -> None:
 for module in (adding, asserting, recalling, facts):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
+app.add_typer(documents.app(), name="document", rich_help_panel="Memory")
 app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")
 app.add_typer(jobs.app(), name="job", rich_help_panel="Credits and jobs")
 money.add_to(app)

@@ -88,6 +88,9 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
     first = await memory.say(f"{who} uses {what}.", "2025-01-01", request_id="r-0", session_id=SESSION)
     await memory.say(f"Always ask {who} about {what}.", "2025-01-02", request_id="r-1", session_id=SESSION)
     await memory.say(f"# {who}\n\n{who} likes {what}.\n", "2025-01-03", request_id="r-2", **document)
+    mine = f"of-{first.result.episode_ids[0]}"
+    named = {"kind": episode_pb2.EPISODE_KIND_DOCUMENT, "document_id": mine, "source": mine}
+    await memory.say(f"{who} knows {what}.", "2025-01-04", request_id="r-3", **named)
     (used,) = [one for one in await memory.statements() if one.predicate.name == "uses"]
     ids = Ids(
         graph=GRAPH,
@@ -165,6 +168,15 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/DeleteEpisode": lambda ids: memory_episodes_pb2.DeleteEpisodeRequest(
         graph_id=ids.graph, episode_id=ids.episode, request_id=f"delete-{ids.episode}"
     ),
+    "MemoryService/GetDocument": lambda ids: memory_episodes_pb2.GetDocumentRequest(
+        graph_id=ids.graph, document_id=f"of-{ids.episode}"
+    ),
+    "MemoryService/DeleteDocument": lambda ids: memory_episodes_pb2.DeleteDocumentRequest(
+        graph_id=ids.graph, document_id=f"of-{ids.episode}", request_id=f"delete-of-{ids.episode}"
+    ),
+    "MemoryService/RetractSource": lambda ids: memory_episodes_pb2.RetractSourceRequest(
+        graph_id=ids.graph, source=f"of-{ids.episode}", request_id=f"retract-of-{ids.episode}"
+    ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
     ),
@@ -194,6 +206,9 @@ NO_PLACE = {
     "MemoryService/AssertTriples": "ENTITY_NOT_FOUND",
     "MemoryService/GetEpisode": "EPISODE_NOT_FOUND",
     "MemoryService/DeleteEpisode": "EPISODE_NOT_FOUND",
+    "MemoryService/GetDocument": "DOCUMENT_NOT_FOUND",
+    "MemoryService/DeleteDocument": "DOCUMENT_NOT_FOUND",
+    "MemoryService/RetractSource": "SOURCE_NOT_FOUND",
     "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
     "RecallService/Recall": "ENTITY_NOT_FOUND",
@@ -206,12 +221,14 @@ EMPTY = {"MemoryService/ListStatements": "statements", "CreditService/ListLedger
 MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
 TELLS_WORDS = {
     "MemoryService/GetEpisode",
+    "MemoryService/GetDocument",
     "MemoryService/GetStatement",
     "MemoryService/ListStatements",
     "MemoryService/GetTimeline",
     "RecallService/Recall",
     "RecallService/GetSubgraph",
 }
+DELETES = {"MemoryService/DeleteEpisode", "MemoryService/DeleteDocument", "MemoryService/RetractSource"}
 OPERATORS = [name for name in ASKED if name.startswith("AdminService/")]
 TENANTS = [name for name in ASKED if name not in OPERATORS]
 
@@ -257,7 +274,7 @@ async def test_the_same_things_said_in_the_same_places_have_ids_of_their_own(twi
     assert not twins.one.ids.ours & twins.other.ids.ours
 
 
-@pytest.mark.parametrize("name", [name for name in TENANTS if name != "MemoryService/DeleteEpisode"])
+@pytest.mark.parametrize("name", [name for name in TENANTS if name not in DELETES])
 async def test_an_answer_holds_nothing_of_the_twins(twins: Twins, name: str) -> None:
     for mine, theirs in ((twins.one, twins.other), (twins.other, twins.one)):
         answer = await ask(mine.memory.tenant, name, ASKED[name](mine.ids))

@@ -33,10 +33,11 @@ from services.domain.memory import (
 )
 from services.domain.predicates import Declared
 from services.domain.scope import Scope
+from services.stores.memory.documents import DocumentTexts
 from services.stores.paging import Listed, Page
 
 
-class TextStore(Protocol):
+class TextStore(DocumentTexts, Protocol):
     """Documents, their versions, episodes and passages."""
 
     async def save(
