@@ -10,8 +10,9 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 IMAGE := build/protos.binpb
 CODE := palimpsest services gateway tests benchmarks scripts
-# Two processes share the tests, a whole file each, so that fixtures of a file are made once.
-WORKERS ?= -n 2 --dist loadfile
+# Three processes, some of whose tests wait, share the tests: a whole file each, so that fixtures of a file
+# are made once, in the order of the folders, so that the long ones come first.
+WORKERS ?= -n 3 --dist loadfile --no-loadscope-reorder
 KEEP ?=
 STORES ?= embedded
 UPGRADE ?=

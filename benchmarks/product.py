@@ -80,6 +80,10 @@ class Client:
     async def __call__(self, method: Any, request: Any, seconds: float = 120) -> Any:
         return await method(request, metadata=self._metadata, timeout=seconds)
 
+    def watch(self, request: jobs_pb2.WatchJobRequest) -> Any:
+        """The job after each change, until it has ended."""
+        return self.jobs.WatchJob(request, metadata=self._metadata, timeout=250)
+
 
 async def open_client(stack: AsyncExitStack, base_url: str, embeddings_url: str) -> Client:
     """A product with the offline engine, or with the model server at `base_url`."""

@@ -15,6 +15,7 @@ from gateway.api.mount import Servicers, served
 from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
+from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
@@ -163,6 +164,7 @@ def _servicers(
     engine_name: str,
 ) -> Servicers:
     reads = Reads(services, stores.graphs, now)
+    browsing = Browsing(services, stores.graphs, stores.job_view, now)
     add = AddEpisode(services, stores.jobs, stores.job_view, stores.ledger, stores.prices, pipeline, now)
     asserting = AssertTriples(stores.jobs, stores.prices, pipeline, steps.asserting, background, now)
     deleting = DeleteEpisode(
@@ -171,7 +173,7 @@ def _servicers(
     deleting_documents = DeleteDocument(documents, stores.graphs, stores.requests, background)
     retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
     memory = MemoryServicer(
-        add, asserting, deleting, deleting_documents, retract, reads, stores.job_view, settings
+        add, asserting, deleting, deleting_documents, retract, reads, browsing, stores.job_view, settings
     )
     return {
         "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),

@@ -100,6 +100,7 @@ def upkeep_stores(resources: Resources) -> Stores:
         voice=memory.voice,
         revisions=memory.revisions,
         decisions=memory.decisions,
+        readings=memory.readings,
         vectors=resources.vectors,
         embedder=resources.embedder,
         now=resources.now,

@@ -1,15 +1,13 @@
 """MemoryService: from a call to a command and back."""
 
-from typing import Any
-
-import grpc.aio
-
+from gateway.api.browsing import BrowsingServicer, Context
 from gateway.commands.asserting import AssertTriples
+from gateway.commands.browsing import Browsing, show_stage
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
 from gateway.commands.reads import Place, Reads
 from gateway.commands.retracting import RetractSource
-from gateway.interceptors.call import DOWNSTREAM_MARGIN_SECONDS, Caller, current_caller
+from gateway.interceptors.call import Caller, current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
 from gateway.store.job_view import JobView
@@ -20,16 +18,9 @@ from palimpsest.v1 import (
 )
 from services.domain.ids import JobId
 
-Context = grpc.aio.ServicerContext[Any, Any]
 
-
-def downstream_seconds(caller: Caller) -> float:
-    """What is left for the services, so that our own error comes before the caller's time-out."""
-    return max(0.0, caller.remaining_seconds() - DOWNSTREAM_MARGIN_SECONDS)
-
-
-class MemoryServicer:
-    """Takes in, deletes, and reads episodes, documents and statements."""
+class MemoryServicer(BrowsingServicer):
+    """Takes in, deletes, and reads episodes, documents and statements; with the lists."""
 
     def __init__(
         self,
@@ -39,9 +30,11 @@ class MemoryServicer:
         deleting_documents: DeleteDocument,
         retract: RetractSource,
         reads: Reads,
+        browsing: Browsing,
         view: JobView,
         settings: GatewaySettings,
     ) -> None:
+        super().__init__(browsing)
         self._add = add
         self._assert = asserting
         self._delete = deleting
@@ -96,11 +89,8 @@ class MemoryServicer:
         response = await self._reads.episode(
             caller.scope(request.graph_id), request, downstream_seconds(caller)
         )
-        episode = response.episode
-        job = await self._view.read(caller.tenant, JobId(episode.job_id))
-        for chunk in job.chunks:
-            if chunk.episode_id == episode.episode_id:
-                episode.stage, episode.nothing_reason = chunk.stage, chunk.nothing_reason
+        job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        show_stage(response.episode, job.chunks)
         return response
 
     async def GetStatement(

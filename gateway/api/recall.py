@@ -4,10 +4,9 @@ from typing import Any
 
 import grpc.aio
 
-from gateway.api.memory import downstream_seconds
 from gateway.commands.asking import Recall
 from gateway.commands.reads import Reads
-from gateway.interceptors.call import current_caller
+from gateway.interceptors.call import current_caller, downstream_seconds
 from palimpsest.v1 import recall_pb2, recall_subgraph_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]

@@ -137,8 +137,8 @@ class Reads:
         await self._graphs.check(scope)
         now = self._now() if place.now is None else place.now
         asked = internal.ListStatementsRequest(
-            subject=_named(request.subject),
-            subject_type=_typed(request.subject),
+            subject=named(request.subject),
+            subject_type=typed(request.subject),
             predicate=request.predicate.predicate_id or request.predicate.name,
             aspects=[aspect_in(aspect) for aspect in request.aspects if aspect],
             episode_ids=[request.episode_id] if request.episode_id else (),
@@ -155,8 +155,8 @@ class Reads:
         if request.object.HasField("literal"):
             asked.object = normal_literal(request.object.literal).text
         else:
-            asked.object = _named(request.object.entity)
-            asked.object_type = _typed(request.object.entity)
+            asked.object = named(request.object.entity)
+            asked.object_type = typed(request.object.entity)
         if request.HasField("valid_at"):
             asked.valid_at = instant_of(request.valid_at)
         listed = await self._services.call(
@@ -180,8 +180,8 @@ class Reads:
         await self._graphs.check(scope)
         now = self._now() if place.now is None else place.now
         asked = internal.ReadTimelineRequest(
-            subject=_named(request.subject),
-            subject_type=_typed(request.subject),
+            subject=named(request.subject),
+            subject_type=typed(request.subject),
             predicate=request.predicate.predicate_id or request.predicate.name,
             known_at=place.known_at(request.known_at, timeout_seconds),
             min_revision=request.min_revision,
@@ -207,7 +207,7 @@ class Reads:
         """Raises EntityNotFound, RevisionNotReady."""
         await self._graphs.check(scope)
         asked = internal.WalkRequest(
-            seeds=[_named(seed) for seed in request.seeds],
+            seeds=[named(seed) for seed in request.seeds],
             max_hops=request.depth if request.HasField("depth") else DEFAULT_DEPTH,
             per_level=request.max_edges_per_level or DEFAULT_EDGES_PER_LEVEL,
             known_at=known_at_in(request.known_at, timeout_seconds),
@@ -221,11 +221,11 @@ class Reads:
         return _capped(subgraph_out(walk, scope.graph), request)
 
 
-def _named(ref: entity_pb2.EntityRef) -> str:
+def named(ref: entity_pb2.EntityRef) -> str:
     return ref.entity_id or ref.name
 
 
-def _typed(ref: entity_pb2.EntityRef) -> str:
+def typed(ref: entity_pb2.EntityRef) -> str:
     kind = entity_type_in(ref.type)
     return "" if kind is EntityType.UNKNOWN else kind
 

@@ -3,7 +3,7 @@
 from gateway.convert.episodes import passage_out
 from gateway.convert.names import aspect_in, voice_kind_in, voice_kind_out
 from gateway.convert.statements import entity_out, statement_out
-from gateway.convert.times import instant_of, known_at_in, timestamp
+from gateway.convert.times import instant_of, known_at_in, stamp, timestamp
 from palimpsest.internal.v1 import recall_pb2 as internal
 from palimpsest.internal.v1 import values_pb2
 from palimpsest.v1 import common_pb2, recall_pb2, recall_subgraph_pb2, voice_pb2
@@ -137,6 +137,10 @@ def voice_out(voice: values_pb2.VoiceAspect, graph_id: str) -> voice_pb2.VoiceAs
         invalid_at=timestamp(voice.invalid_at if voice.HasField("invalid_at") else None),
         episode_ids=voice.episode_ids,
         passage_ids=voice.passage_ids,
+        replaced_by=voice.replaced_by,
+        invalidated_by=voice.invalidated_by,
+        confidence=voice.confidence,
+        known_from=stamp(voice.known_from, voice.known_from_at) if voice.known_from_at else None,
     )
 
 

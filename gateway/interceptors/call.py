@@ -91,3 +91,8 @@ def current_caller() -> Caller:
 def set_caller(caller: Caller) -> None:
     """For the chain, and for tests of handlers. Each call runs in a task, so in a context, of its own."""
     _CALLER.set(caller)
+
+
+def downstream_seconds(caller: Caller) -> float:
+    """What is left for the services, so that our own error comes before the caller's time-out."""
+    return max(0.0, caller.remaining_seconds() - DOWNSTREAM_MARGIN_SECONDS)

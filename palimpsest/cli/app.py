@@ -6,6 +6,7 @@ from palimpsest.cli import (
     adding,
     asserting,
     documents,
+    entities,
     episodes,
     facts,
     graphs,
@@ -13,6 +14,7 @@ from palimpsest.cli import (
     money,
     operating,
     recalling,
+    voices,
 )
 from palimpsest.cli.exits import Exit
 from palimpsest.cli.plugins import add_plugins
@@ -38,6 +40,8 @@ for module in (adding, asserting, recalling, facts):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(documents.app(), name="document", rich_help_panel="Memory")
+app.add_typer(entities.app(), name="entity", rich_help_panel="Memory")
+app.add_typer(voices.app(), name="voice", rich_help_panel="Memory")
 app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")
 app.add_typer(jobs.app(), name="job", rich_help_panel="Credits and jobs")
 money.add_to(app)

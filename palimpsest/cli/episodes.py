@@ -1,4 +1,4 @@
-"""`episode show` and `episode delete`."""
+"""`episode show`, `episode list` and `episode delete`."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from palimpsest.cli import words
-from palimpsest.cli.dates import shown
+from palimpsest.cli.dates import Dated, read_date, shown
 from palimpsest.cli.facts import GraphId
 from palimpsest.cli.operating import RequestId
 from palimpsest.cli.shell import Shell, command
@@ -20,6 +20,7 @@ EpisodeId = Annotated[str, typer.Argument(metavar="EPISODE", help="Id of the epi
 def app() -> typer.Typer:
     episodes = typer.Typer(no_args_is_help=True, help="Episodes: what was taken in, chunk by chunk.")
     command(episodes, "show")(show)
+    command(episodes, "list")(list_)
     command(episodes, "delete")(delete)
     return episodes
 
@@ -52,6 +53,57 @@ def episode_of(response: memory_episodes_pb2.GetEpisodeResponse) -> RenderableTy
         ]
     )
     return Group(head, "", escape(response.text))
+
+
+async def list_(
+    shell: Shell,
+    graph: GraphId,
+    session: Annotated[str, typer.Option(help="Only of this session.")] = "",
+    document: Annotated[str, typer.Option(help="Only of this document.")] = "",
+    source: Annotated[str, typer.Option(help="Only of this source.")] = "",
+    said_from: Annotated[
+        Dated | None, typer.Option("--from", parser=read_date, metavar="DATE", help="Only said from then on.")
+    ] = None,
+    until: Annotated[
+        Dated | None, typer.Option(parser=read_date, metavar="DATE", help="Only said before then.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Most episodes; 0: all.", min=0)] = 100,
+) -> None:
+    """Lists episodes, latest first."""
+    request = memory_episodes_pb2.ListEpisodesRequest(
+        graph_id=graph,
+        session_id=session,
+        document_id=document,
+        source=source,
+        reference_from=said_from.timestamp if said_from else None,
+        reference_until=until.timestamp if until else None,
+        page_size=min(limit, 500),
+    )
+    response = await shell.connection.call(shell.connection.memory.ListEpisodes, request)
+    whole = response
+    while response.next_page_token and not 0 < limit <= len(whole.episodes):
+        request.page_token = response.next_page_token
+        response = await shell.connection.call(shell.connection.memory.ListEpisodes, request)
+        whole.episodes.extend(response.episodes)
+    del whole.episodes[limit or len(whole.episodes) :]
+    whole.next_page_token = ""
+    shell.show(whole, episodes_of)
+
+
+def episodes_of(response: memory_episodes_pb2.ListEpisodesResponse) -> RenderableType:
+    table = words.listing("said", "kind", "stage", "session or document", "source", "episode")
+    for episode in response.episodes:
+        version = f" version {episode.document_version}" if episode.document_id else ""
+        row = [
+            shown(episode.reference_time),
+            words.word(episode_pb2.EpisodeKind.Name, episode.kind, "EPISODE_KIND_"),
+            words.word(episode_pb2.ChunkStage.Name, episode.stage, "CHUNK_STAGE_") if episode.stage else "",
+            episode.session_id or episode.document_id + version,
+            episode.source,
+            episode.episode_id,
+        ]
+        table.add_row(*map(escape, row))
+    return table
 
 
 async def delete(shell: Shell, graph: GraphId, episode: EpisodeId, request_id: RequestId = "") -> None:

@@ -141,7 +141,7 @@ class ListEntitiesResponse(_message.Message):
     """The revision read."""
     @_builtins.property
     def entities(self) -> _containers.RepeatedCompositeFieldContainer[_entity_pb2.Entity]:
-        """By key of the name, then by id."""
+        """By key of the name (its first 64 characters), then by id."""
 
     def __init__(
         self,

@@ -15,6 +15,11 @@ def claims_at(aspect: VoiceAspect, known_at: Revision) -> list[VoiceClaim]:
     return sorted(counting, key=lambda claim: (claim.attested_at, claim.id))
 
 
+def known_from(aspect: VoiceAspect, known_at: Revision) -> Revision:
+    """The revision that first recorded what still counts of it; `known_at` when no claim counts."""
+    return min((claim.recorded_at for claim in claims_at(aspect, known_at)), default=known_at)
+
+
 def held(aspect: VoiceAspect, known_at: Revision) -> Interval | None:
     """From its first claim to its first end that no claim follows; None when no claim counts.
 
@@ -23,6 +28,13 @@ def held(aspect: VoiceAspect, known_at: Revision) -> Interval | None:
     claims = claims_at(aspect, known_at)
     if not claims:
         return None
-    latest = claims[-1].attested_at
-    ends = [end.at for end in aspect.ends if _counts(end, known_at) and end.at >= latest]
-    return Interval(claims[0].attested_at, min(ends, default=None))
+    end = ended_by(aspect, known_at)
+    return Interval(claims[0].attested_at, None if end is None else end.at)
+
+
+def ended_by(aspect: VoiceAspect, known_at: Revision) -> VoiceEnd | None:
+    """The end that counts: the first that no claim follows, of several at one time the first recorded."""
+    claims = claims_at(aspect, known_at)
+    latest = max((claim.attested_at for claim in claims), default=None)
+    ends = [end for end in aspect.ends if _counts(end, known_at) and (latest is None or end.at >= latest)]
+    return min(ends, key=lambda end: (end.at, end.recorded_at, end.id), default=None)

@@ -1,12 +1,14 @@
 """Messages: nodes, text and voice as the internal API shows them."""
 
+from collections.abc import Mapping
+
 from palimpsest.internal.v1 import values_pb2 as pb
 from services.domain.graph import Entity
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage, VoiceAspect
 from services.domain.records import Claim, Denial, End
-from services.domain.voice import claims_at, held
+from services.domain.voice import claims_at, ended_by, held, known_from
 from services.wire.fields import precision_out
 
 
@@ -59,12 +61,18 @@ def episode_out(episode: Episode, passages: list[Passage]) -> pb.Episode:
     )
 
 
-def voice_out(aspect: VoiceAspect, known_at: Revision) -> pb.VoiceAspect:
-    """A voice aspect that is held at some time, as known at a revision."""
+def voice_out(
+    aspect: VoiceAspect, known_at: Revision, clocks: Mapping[Revision, Instant] | None = None
+) -> pb.VoiceAspect:
+    """A voice aspect that is held at some time, as known at a revision; `clocks` of `known_from`.
+
+    It is as sure as that it was said: an episode that has it is all the evidence that there can be.
+    """
     interval = held(aspect, known_at)
     assert interval is not None, "an aspect that no claim supports is not shown"
     assert interval.start is not None, "it holds from its first claim"
-    claims = claims_at(aspect, known_at)
+    claims, end = claims_at(aspect, known_at), ended_by(aspect, known_at)
+    since = known_from(aspect, known_at)
     return pb.VoiceAspect(
         id=aspect.id,
         kind=aspect.kind,
@@ -73,6 +81,11 @@ def voice_out(aspect: VoiceAspect, known_at: Revision) -> pb.VoiceAspect:
         invalid_at=interval.end,
         episode_ids=list(dict.fromkeys(claim.episode for claim in claims)),
         passage_ids=list(dict.fromkeys(claim.passage for claim in claims if claim.passage)),
+        replaced_by=(end.by or "") if end else "",
+        invalidated_by=(end.episode or "") if end else "",
+        confidence=1.0,
+        known_from=since,
+        known_from_at=(clocks or {}).get(since, 0),
     )
 
 

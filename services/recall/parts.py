@@ -11,7 +11,7 @@ from services.recall.revisions import WAIT_SECONDS
 from services.recall.shelf import Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
-from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
+from services.stores.memory.port import ReadingStore, RevisionLog, TextStore, VoiceStore
 from services.stores.vectors.port import VectorStore
 
 
@@ -34,6 +34,7 @@ class Parts:
     graph: GraphStore
     text: TextStore
     voice: VoiceStore
+    readings: ReadingStore
     revisions: RevisionLog
     vectors: VectorStore
     embedder: Embedder

@@ -1,12 +1,16 @@
 """The recall service: reads memory, owns no rows. Any replica can answer any call."""
 
+from palimpsest.internal.v1 import recall_lists_pb2 as lists_pb
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.errors import EpisodeNotFound
 from services.domain.ids import EpisodeId
 from services.domain.scope import Scope
+from services.recall.browsing import Browsing
+from services.recall.entities import Entities
 from services.recall.lists import Lists
 from services.recall.messages import episode_out
 from services.recall.parts import Parts
+from services.recall.readings import Readings
 from services.recall.recalling import Recalling
 from services.recall.revisions import Revisions
 from services.recall.seeds import Names
@@ -25,9 +29,12 @@ class Recall:
         self._parts = parts
         revisions = Revisions(parts.revisions, parts.options.wait_seconds)
         names = Names(parts.graph, parts.vocabulary)
+        readings = Readings(parts.readings)
         self._recalling = Recalling(parts, revisions, names)
         self._statements = Statements(parts, revisions, names)
         self._lists = Lists(parts, revisions, names)
+        self._entities = Entities(parts, revisions, names, readings)
+        self._browsing = Browsing(parts, revisions)
         self._surroundings = Surroundings(parts)
 
     @property
@@ -92,3 +99,27 @@ class Recall:
     async def read_timeline(self, scope: Scope, request: pb.ReadTimelineRequest) -> pb.ReadTimelineResponse:
         """Raises EntityNotFound, PredicateNotFound, RevisionNotReady."""
         return await self._statements.timeline(scope, request)
+
+    async def list_episodes(
+        self, scope: Scope, request: lists_pb.ListEpisodesRequest
+    ) -> lists_pb.ListEpisodesResponse:
+        """Raises ValidationFailed."""
+        return await self._browsing.episodes(scope, request)
+
+    async def list_voice_aspects(
+        self, scope: Scope, request: lists_pb.ListVoiceAspectsRequest
+    ) -> lists_pb.ListVoiceAspectsResponse:
+        """Raises ValidationFailed, RevisionNotReady."""
+        return await self._browsing.voice(scope, request)
+
+    async def read_entity(
+        self, scope: Scope, request: lists_pb.ReadEntityRequest
+    ) -> lists_pb.ReadEntityResponse:
+        """Raises EntityNotFound, RevisionNotReady."""
+        return await self._entities.read(scope, request)
+
+    async def list_entities(
+        self, scope: Scope, request: lists_pb.ListEntitiesRequest
+    ) -> lists_pb.ListEntitiesResponse:
+        """Raises ValidationFailed, RevisionNotReady."""
+        return await self._entities.listed(scope, request)

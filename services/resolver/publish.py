@@ -1,7 +1,7 @@
 """Publish: how a draft becomes a revision, in three stores that change as one.
 
-The order is: intent in the revision log (compare-and-set), graph, voice aspects, vectors, revision. Each step
-is idempotent, so a crash anywhere is completed by whoever publishes to the graph next.
+The order is: intent in the revision log (compare-and-set), graph, voice aspects, readings, vectors, revision.
+Each step is idempotent, so a crash anywhere is completed by whoever publishes to the graph next.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStor
 from services.stores.memory.port import (
     DecisionLog,
     LogState,
+    ReadingStore,
     RevisionEntry,
     RevisionLog,
     VoiceForgetting,
@@ -58,6 +59,7 @@ class Stores:
     revisions: RevisionLog
     voice: VoiceStore
     decisions: DecisionLog
+    readings: ReadingStore
 
 
 class Publisher:
@@ -129,6 +131,10 @@ class Publisher:
                 change.voice_ends,
                 [record for _, record in change.voice_revoked],
             )
+        if change.merges or change.declared or change.readings_revoked:
+            await self._stores.readings.apply(
+                scope, entry.revision, change.merges, change.declared, change.readings_revoked
+            )
         orphans = await self._forget(scope, change, entry.revision)
         await self._index.write(scope, change)
         await self._index.remove(scope, change, orphans)
@@ -185,6 +191,9 @@ class Publisher:
             emptied=tuple(draft.emptied.values()),
             retold=tuple(sorted(draft.retold.items())),
             voice_retold=tuple(sorted(draft.voice_retold.items())),
+            merges=tuple(draft.merges.values()),
+            declared=tuple(draft.declared.values()),
+            readings_revoked=tuple(sorted(draft.readings_revoked)),
             orphans=_named_by(records, unsupported),
         )
         known = believed(records.spans, Revision(draft.revision - 1))

@@ -64,7 +64,7 @@ def _resolver(resources: "Resources") -> object:
     memory = resources.memory
     return Resolver(
         Parts(
-            stores=Stores(resources.graph, memory.revisions, memory.voice, memory.decisions),
+            stores=Stores(resources.graph, memory.revisions, memory.voice, memory.decisions, memory.readings),
             text=memory.text,
             staging=memory.staging,
             vectors=resources.vectors,
@@ -86,6 +86,7 @@ def _recall(resources: "Resources") -> object:
             graph=resources.graph,
             text=memory.text,
             voice=memory.voice,
+            readings=memory.readings,
             revisions=memory.revisions,
             vectors=resources.vectors,
             embedder=resources.embedder,

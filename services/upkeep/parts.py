@@ -11,7 +11,7 @@ from services.domain.ids import EpisodeId, RecordId, Revision, StatementId, Voic
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.graph.port import GraphStore
-from services.stores.memory.port import DecisionLog, RevisionLog, TextStore, VoiceStore
+from services.stores.memory.port import DecisionLog, ReadingStore, RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Listed, Page
 from services.stores.vectors.port import VectorStore
 
@@ -72,6 +72,7 @@ class Stores:
     voice: VoiceStore
     revisions: RevisionLog
     decisions: DecisionLog
+    readings: ReadingStore
     vectors: VectorStore
     embedder: Embeds
     now: Callable[[], Instant]

@@ -79,7 +79,15 @@ async def ends_right(scene: Scene, job_id: str) -> None:
         assert len({entry.group_id for entry in entries if entry.kind == kind}) == 1
 
 
-@pytest.mark.parametrize("stage", range(1, len(INGEST)), ids=lambda stage: INGEST[stage][0])
+DAILY = (ServiceName.EXTRACTOR, ServiceName.RESOLVER)
+"""Two that are killed in the tests of every day; the others in `make test-all`."""
+STAGES = [
+    pytest.param(stage, id=service, marks=() if service in DAILY else pytest.mark.slow)
+    for stage, (service, _) in enumerate(INGEST[1:], start=1)
+]
+
+
+@pytest.mark.parametrize("stage", STAGES)
 async def test_a_replica_that_dies_in_its_call_stops_its_stage_alone(scene: Scene, stage: int) -> None:
     service, rpc = INGEST[stage]
     replicas = scene.replicas(service)
@@ -100,6 +108,7 @@ async def test_a_replica_that_dies_in_its_call_stops_its_stage_alone(scene: Scen
     assert {one.pid for one in scene.replicas(service)}.isdisjoint(one.pid for one in replicas)
 
 
+@pytest.mark.slow
 async def test_a_preprocessor_that_dies_in_its_call_stops_its_stage_alone(scene: Scene) -> None:
     filler = " ".join(f"Line {number} says that nothing of note was heard." for number in range(120))
     replicas = scene.replicas(ServiceName.PREPROCESSOR)

@@ -14,6 +14,7 @@ from palimpsest.internal.v1 import (
     classifier_pb2,
     extractor_pb2,
     preprocessor_pb2,
+    recall_lists_pb2,
     recall_pb2,
     resolver_pb2,
     values_pb2,
@@ -156,6 +157,19 @@ class FiveServicesContract:
         assert len((await services.call(scope, stub.Walk, walk, SECONDS)).steps) == 1
         counts = await services.call(scope, stub.ReadGraph, recall_pb2.ReadGraphRequest(), SECONDS)
         assert (counts.statements, counts.claims, counts.revision) == (1, 1, revision)
+        episodes = await services.call(
+            scope, stub.ListEpisodes, recall_lists_pb2.ListEpisodesRequest(), SECONDS
+        )
+        assert [each.id for each in episodes.episodes] == [episode]
+        people = await services.call(
+            scope, stub.ListEntities, recall_lists_pb2.ListEntitiesRequest(name_prefix="an", now=now), SECONDS
+        )
+        assert [(card.entity.name, card.statements) for card in people.entities] == [("Ana", 1)]
+        ana = recall_lists_pb2.ReadEntityRequest(entity="Ana", now=now)
+        card = (await services.call(scope, stub.ReadEntity, ana, SECONDS)).entity
+        assert card.entity.id == statement.subject.id
+        spoken = recall_lists_pb2.ListVoiceAspectsRequest(now=now)
+        assert not (await services.call(scope, stub.ListVoiceAspects, spoken, SECONDS)).voice
         whole = recall_pb2.ReadEpisodeRequest(episode_id=episode)
         assert (await services.call(scope, stub.ReadEpisode, whole, SECONDS)).episode.id == episode
 

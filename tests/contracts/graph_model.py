@@ -10,7 +10,7 @@ from services.domain.graph import Entity, EntityType, GraphAspect, Literal, Span
 from services.domain.ids import Revision
 from services.domain.instants import BEGINNING, FOREVER, Instant, Interval
 from services.domain.records import Claim, Denial, End, Verdict, VerdictKind
-from services.stores.graph.port import AsOf, Commit, Forgetting, GraphStore, StatementFilter
+from services.stores.graph.port import AsOf, Commit, EntityFilter, Forgetting, GraphStore, StatementFilter
 from services.stores.paging import Page
 from tests.builders import Maker, closing, on, revoking, text
 
@@ -172,6 +172,16 @@ def filters(draw: st.DrawFn, make: Maker) -> StatementFilter:
 
 
 @st.composite
+def entity_filters(draw: st.DrawFn, make: Maker) -> EntityFilter:
+    types = [EntityType.CONCEPT, EntityType.PREDICATE, EntityType.PERSON]
+    return EntityFilter(
+        draw(st.lists(st.sampled_from(types), max_size=2, unique=True)),
+        draw(st.sampled_from(["", "k", "k1", "a", "k1x"])),
+        draw(st.just(()) | st.just((make.entity("c").id,))),
+    )
+
+
+@st.composite
 def forgettings(draw: st.DrawFn, history: History) -> "Drawn":
     if not history.statements:
         return Drawn(nodes=draw(st.booleans()))
@@ -239,6 +249,11 @@ class Comparison:
         )
         orphans = [await store.orphans(scope, nodes, at.known_at) for store in (one, two)]
         assert orphans[0] == orphans[1]
+        assert await one.aliases_of(scope, nodes, at.known_at) == await two.aliases_of(
+            scope, nodes, at.known_at
+        )
+        groups = [nodes[:2], nodes[2:3], nodes[3:], []]
+        assert await one.degrees(scope, groups, at) == await two.degrees(scope, groups, at)
         for node in nodes:
             assert await one.slot(scope, node, nodes[3]) == await two.slot(scope, node, nodes[3])
         pairs = [(node, other) for node in nodes for other in nodes]
@@ -247,6 +262,18 @@ class Comparison:
         for episode in EPISODES:
             id = self._make.episode(episode)
             assert await one.of_episode(scope, id) == await two.of_episode(scope, id)
+
+    async def list_entities(self, where: EntityFilter, known_at: Revision, size: int) -> None:
+        """Page by page, to the end."""
+        after = model_after = ""
+        while True:
+            page = await self._store.list_entities(self._scope, where, known_at, Page(size, after))
+            model = await self._model.list_entities(self._scope, where, known_at, Page(size, model_after))
+            assert page.items == model.items
+            assert bool(page.after) == bool(model.after)
+            if not page.after:
+                return
+            after, model_after = page.after, model.after
 
     async def list(self, where: StatementFilter, at: AsOf, size: int) -> None:
         """Page by page, to the end."""

@@ -9,7 +9,7 @@ from tests.builders import Maker, a_scope
 from tests.contracts.graph_base import Capability, GraphSuite
 from tests.contracts.graph_isolation import GraphIsolation
 from tests.contracts.graph_lists import GraphLists
-from tests.contracts.graph_model import Comparison, asked, filters, forgettings, histories
+from tests.contracts.graph_model import Comparison, asked, entity_filters, filters, forgettings, histories
 from tests.contracts.graph_time import GraphTime
 from tests.contracts.graph_walks import GraphWalks
 from tests.contracts.graph_writes import GraphWrites
@@ -46,8 +46,12 @@ class GraphStoreContract(GraphWrites, GraphTime, GraphLists, GraphWalks, GraphIs
             at = data.draw(asked(len(history.commits)))
             await both.look(history.statements, at)
             await both.list(data.draw(filters(make)), at, data.draw(st.integers(1, 4)))
+            await both.list_entities(
+                data.draw(entity_filters(make)), at.known_at, data.draw(st.integers(1, 3))
+            )
             await both.walk(at, data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4)))
         await both.forget(data.draw(forgettings(history)), history)
         await both.look(history.statements, at)
+        await both.list_entities(data.draw(entity_filters(make)), at.known_at, 2)
         await both.apply(history.commits[-1])
         await both.look(history.statements, at)

@@ -9,6 +9,7 @@ from services.stores.sql.engine import engine_for
 from tests.contracts.memory_base import SCOPE, TWINS
 from tests.contracts.memory_deletion import DeletionContract, StagingContract
 from tests.contracts.memory_log import DecisionContract, RevisionContract
+from tests.contracts.memory_readings import ReadingContract
 from tests.contracts.memory_text import TextContract, TextIsolationContract
 from tests.contracts.memory_voice import VoiceContract
 
@@ -16,6 +17,7 @@ __all__ = [
     "DecisionContract",
     "DeletionContract",
     "MemoryFixtures",
+    "ReadingContract",
     "RevisionContract",
     "StagingContract",
     "TextContract",

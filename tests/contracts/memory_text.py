@@ -10,6 +10,7 @@ from services.domain.ids import DocumentId, EpisodeId, JobId, PassageId, Session
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.errors import UnstorableText, WriteConflict
+from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
 from tests.contracts.memory_base import (
@@ -203,6 +204,39 @@ class TextContract:
         of_document = await memory.text.list_episodes(SCOPE, None, DOCUMENT, Page())
         assert [one.id for one in of_document.items] == ["d"]
         assert await memory.text.count_episodes(SCOPE) == 7
+
+    async def test_latest_episodes_by_every_filter(self, memory: SqlMemory) -> None:
+        saved = [
+            episode("a", reference_time=Instant(1), source="mail"),
+            episode("b", reference_time=Instant(3), source="chat", session=None),
+            episode("c", reference_time=Instant(3), source="mail", document=DOCUMENT, version=1),
+            episode("d", reference_time=Instant(2), source="mail", session=None),
+            episode("gone", reference_time=Instant(3), source="mail"),
+        ]
+        await memory.text.save(SCOPE, saved, [], None)
+        await memory.text.delete_episode(SCOPE, EpisodeId("gone"), NOW)
+        expected = {
+            EpisodeFilter(): "cbda",
+            EpisodeFilter(session=SESSION): "ca",
+            EpisodeFilter(document=DOCUMENT): "c",
+            EpisodeFilter(source="mail"): "cda",
+            EpisodeFilter(source="mail", since=Instant(2), until=Instant(3)): "d",
+            EpisodeFilter(since=Instant(3)): "cb",
+            EpisodeFilter(until=Instant(2)): "a",
+            EpisodeFilter(source="'"): "",
+            EpisodeFilter(source="\x00"): "",
+            EpisodeFilter(session=SESSION, source="chat"): "",
+        }
+        for where, ids in expected.items():
+            for size in (1, 2, 50):
+                found = await all_pages(
+                    lambda page, where=where: memory.text.latest_episodes(SCOPE, where, page), size
+                )
+                assert "".join(one.id for one in found) == ids
+        for twin in TWINS:
+            assert (await memory.text.latest_episodes(twin, EpisodeFilter(), Page())).items == []
+        with pytest.raises(ValueError, match="position"):
+            await memory.text.latest_episodes(SCOPE, EpisodeFilter(), Page(2, "[1]"))
 
     async def test_a_page_goes_on_where_it_ended_whatever_was_added(self, memory: SqlMemory) -> None:
         await memory.text.save(

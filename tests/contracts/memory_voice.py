@@ -10,9 +10,9 @@ from services.domain.ids import EpisodeId, RecordId, Revision, VoiceId
 from services.domain.instants import Instant
 from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
 from services.domain.scope import Scope
-from services.domain.voice import held
+from services.domain.voice import claims_at, held
 from services.stores.errors import UnstorableText
-from services.stores.memory.port import VoiceForgetting
+from services.stores.memory.port import VoiceFilter, VoiceForgetting
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
 from tests.contracts.memory_base import (
@@ -89,6 +89,51 @@ class VoiceContract:
         await apply(memory, 8, [], [claim("c3", "a", recorded=8)])
         known = [bool(await listed(memory, revision)) for revision in range(1, 10)]
         assert known == [False, True, True, True, True, False, False, True, True]
+
+    async def test_what_is_held_is_listed_latest_start_first(self, memory: SqlMemory) -> None:
+        """Whatever is filtered and wherever pages end, as the rule of when an aspect holds has it."""
+        aspects = [aspect(id, kind=kind) for id, kind in zip("abcd", VoiceKind, strict=False)]
+        claims = [claim(f"c-{id}", id, at=at) for id, at in (("a", 100), ("b", 300), ("c", 300), ("d", 200))]
+        again = [
+            claim("c-a2", "a", episode="later", recorded=3, at=600),
+            claim("c-d2", "d", recorded=2, at=50),
+        ]
+        over = [end("e-a", "a", 2), end("e-b", "b", 2), end("e-c", "c", 2)]
+        await apply(memory, 1, aspects, claims)
+        await apply(memory, 2, [], again[1:], over)
+        await apply(memory, 3, [], again[:1], revoked=["e-c", "c-d"])
+        await apply(memory, 4, revoked=["c-b"])
+        for known_at in map(Revision, range(6)):
+            every = await listed(memory, known_at)
+            for kinds in ((), (VoiceKind.DIRECTIVE, VoiceKind.TASK, VoiceKind.HABIT)):
+                for cited in (None, EpisodeId("e"), EpisodeId("later"), EpisodeId("\ud800")):
+                    for at in (None, *map(Instant, (49, 50, 150, 300, 499, 500, 600))):
+                        expected = []
+                        for one in every:
+                            interval = held(one, known_at)
+                            assert interval is not None
+                            if kinds and one.kind not in kinds:
+                                continue
+                            if at is not None and not interval.contains(at):
+                                continue
+                            if cited and cited not in {c.episode for c in claims_at(one, known_at)}:
+                                continue
+                            expected.append((interval.start or 0, one.id))
+                        where = VoiceFilter(kinds, cited, at)
+                        found = await all_pages(
+                            lambda page, where=where, known_at=known_at: memory.voice.list_held(
+                                SCOPE, where, known_at, page
+                            ),
+                            2,
+                        )
+                        assert [one.id for one in found] == [id for _, id in sorted(expected, reverse=True)]
+                        assert [one for one in every if one in found] == sorted(
+                            found, key=lambda one: (one.created_at, one.id)
+                        )
+        assert (await memory.voice.list_held(TWINS[0], VoiceFilter(), Revision(5), Page())).items == []
+        for token in ("x", '["a", 1]'):
+            with pytest.raises(ValueError, match="position"):
+                await memory.voice.list_held(SCOPE, VoiceFilter(), Revision(5), Page(2, token))
 
     async def test_a_scan_meets_every_aspect_with_all_its_records(self, memory: SqlMemory) -> None:
         await apply(memory, 1, [aspect("a"), aspect("b")], [claim("c1", "a"), claim("c2", "b")])

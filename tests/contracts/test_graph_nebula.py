@@ -10,7 +10,7 @@ from services.stores.graph.nebula.bootstrap import bootstrap, drop
 from services.stores.graph.nebula.settings import NebulaSettings
 from services.stores.graph.nebula.store import NebulaGraphStore
 from services.stores.graph.port import GraphStore
-from tests.builders import a_scope
+from tests.builders import Maker, a_scope
 from tests.contracts.graph_isolation import PAIRS
 from tests.contracts.graph_store import GraphStoreContract
 
@@ -41,3 +41,7 @@ class TestNebulaGraph(GraphStoreContract):
 
     async def make_store(self, place: str) -> GraphStore:
         return NebulaGraphStore(NebulaSettings.model_validate_json(place))
+
+    @pytest.mark.slow
+    async def test_five_thousand_statements(self, store: GraphStore, make: Maker) -> None:
+        await super().test_five_thousand_statements(store, make)

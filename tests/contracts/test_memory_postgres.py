@@ -8,6 +8,7 @@ from tests.contracts.memory_store import (
     DecisionContract,
     DeletionContract,
     MemoryFixtures,
+    ReadingContract,
     RevisionContract,
     StagingContract,
     TextContract,
@@ -46,6 +47,9 @@ class TestPostgresRevision(Postgres, RevisionContract): ...
 
 
 class TestPostgresVoice(Postgres, VoiceContract): ...
+
+
+class TestPostgresReading(Postgres, ReadingContract): ...
 
 
 class TestPostgresDecision(Postgres, DecisionContract): ...

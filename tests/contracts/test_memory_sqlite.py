@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from services.domain.ids import EpisodeId, Revision, VoiceId
+from services.domain.ids import EntityId, EpisodeId, Revision, VoiceId
 from services.domain.instants import Instant
 from services.domain.memory import VoiceKind
 from services.stores.errors import StoreUnavailable
@@ -18,6 +18,7 @@ from tests.contracts.memory_store import (
     DecisionContract,
     DeletionContract,
     MemoryFixtures,
+    ReadingContract,
     RevisionContract,
     StagingContract,
     TextContract,
@@ -51,6 +52,9 @@ class TestSqliteRevision(Sqlite, RevisionContract): ...
 class TestSqliteVoice(Sqlite, VoiceContract): ...
 
 
+class TestSqliteReading(Sqlite, ReadingContract): ...
+
+
 class TestSqliteDecision(Sqlite, DecisionContract): ...
 
 
@@ -73,6 +77,9 @@ async def test_no_read_scans_a_table(tmp_path: Path) -> None:
         await memory.voice.aspects(SCOPE, [VoiceId("a")])
         await memory.voice.list_aspects(SCOPE, [VoiceKind.GOAL], Revision(1), Page())
         await memory.voice.of_episode(SCOPE, EpisodeId("e"))
+        await memory.readings.merges(SCOPE, [EntityId("a"), EntityId("b")])
+        await memory.readings.list_merges(SCOPE, Page())
+        await memory.readings.declared(SCOPE)
         await memory.decisions.list_decisions(SCOPE, None, Page())
         await memory.decisions.list_decisions(SCOPE, "target", Page())
         assert len(asked) > 20

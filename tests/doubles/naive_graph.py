@@ -1,21 +1,23 @@
 """NaiveGraph: the graph port in memory, as plainly as can be. The model that real stores are held to."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from services.domain.graph import Entity, EntityType, Literal, Span, Statement
-from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, SpanId, StatementId
+from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId
 from services.domain.instants import BEGINNING, FOREVER, Interval
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.stores.errors import UnstorableText
 from services.stores.graph.port import (
+    NAME_HEAD,
     Alias,
     AsOf,
     Commit,
     Counts,
+    EntityFilter,
     Forgetting,
     NodePair,
     Records,
@@ -25,46 +27,30 @@ from services.stores.graph.port import (
 )
 from services.stores.paging import Listed, Page
 from services.stores.sql.rows import is_storable
+from tests.doubles.naive_values import KeptGraph, add, add_nodes, empty_records, texts
 
 R = TypeVar("R", Claim, End, Denial, Verdict)
-Said = TypeVar("Said", Claim, End, Denial)
-AliasKey = tuple[str, EntityType, EntityId]
-
-
-@dataclass(slots=True)
-class _Graph:
-    entities: dict[EntityId, Entity] = field(default_factory=dict)
-    aliases: dict[AliasKey, tuple[Alias, Revision]] = field(default_factory=dict)
-    statements: dict[StatementId, Statement] = field(default_factory=dict)
-    claims: dict[RecordId, Claim] = field(default_factory=dict)
-    ends: dict[RecordId, End] = field(default_factory=dict)
-    denials: dict[RecordId, Denial] = field(default_factory=dict)
-    verdicts: dict[RecordId, Verdict] = field(default_factory=dict)
-    revoked: dict[RecordId, Revision] = field(default_factory=dict)
-    spans: dict[SpanId, Span] = field(default_factory=dict)
-    forgotten: dict[str, Revision] = field(default_factory=dict)
-    """By which revision."""
 
 
 class NaiveGraph:
     """GraphStore over dictionaries; every read looks at everything."""
 
     def __init__(self) -> None:
-        self._graphs: dict[Scope, _Graph] = defaultdict(_Graph)
+        self._graphs: dict[Scope, KeptGraph] = defaultdict(KeptGraph)
 
     async def apply(self, scope: Scope, commit: Commit) -> None:
-        if not all(is_storable(text) for text in _texts(commit)):
+        if not all(is_storable(text) for text in texts(commit)):
             raise UnstorableText("NUL or a lone surrogate")
         graph = self._graphs[scope]
-        _add_nodes(graph, commit)
+        add_nodes(graph, commit)
         for alias in commit.aliases:
             if graph.forgotten.get(alias.entity, Revision(-1)) >= commit.revision:
                 continue
             graph.aliases.setdefault((alias.key, alias.type, alias.entity), (alias, commit.revision))
-        _add(graph.claims, commit.claims, graph)
-        _add(graph.ends, commit.ends, graph)
-        _add(graph.denials, commit.denials, graph)
-        _add(graph.verdicts, commit.verdicts, graph)
+        add(graph.claims, commit.claims, graph)
+        add(graph.ends, commit.ends, graph)
+        add(graph.denials, commit.denials, graph)
+        add(graph.verdicts, commit.verdicts, graph)
         for revocation in commit.revocations:
             graph.revoked.setdefault(revocation.record, commit.revision)
         for span in commit.opened:
@@ -92,6 +78,36 @@ class NaiveGraph:
     async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
         found = self._graphs[scope].aliases.values()
         return [alias for alias, recorded_at in found if recorded_at <= known_at]
+
+    async def aliases_of(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[Alias]:
+        found = [alias for alias in await self.aliases(scope, known_at) if alias.entity in ids]
+        return sorted(found, key=lambda alias: (alias.key, alias.type, alias.entity))
+
+    async def list_entities(
+        self, scope: Scope, where: EntityFilter, known_at: Revision, page: Page
+    ) -> Listed[Entity]:
+        named = {
+            alias.entity
+            for alias in await self.aliases(scope, known_at)
+            if alias.key.startswith(where.prefix)
+        }
+        found = [
+            entity
+            for entity in self._graphs[scope].entities.values()
+            if entity.created_at <= known_at
+            and (entity.name or entity.key)
+            and (entity.type in where.types if where.types else entity.type is not EntityType.PREDICATE)
+            and (not where.prefix or entity.id in named or entity.id in where.also)
+        ]
+        found.sort(key=lambda entity: (entity.key[:NAME_HEAD], entity.id))
+        begin = _begin([entity.id for entity in found], page.after)
+        items = found[begin : begin + page.size]
+        return Listed(items, items[-1].id if begin + page.size < len(found) else "")
+
+    async def degrees(self, scope: Scope, groups: Sequence[Sequence[EntityId]], at: AsOf) -> Sequence[int]:
+        views = await self.views(scope, list(self._graphs[scope].statements), at)
+        named = [{view.subject.id, view.predicate.id, view.statement.object} for view in views if view.spans]
+        return [sum(bool(names.intersection(group)) for names in named) for group in groups]
 
     async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:
         known = self._graphs[scope].statements
@@ -218,7 +234,7 @@ class NaiveGraph:
         for id, sentence in forgetting.retold:
             if id in graph.statements and id not in graph.forgotten:
                 graph.statements[id] = replace(graph.statements[id], fact=sentence)
-        _empty_records(graph, statements, forgetting)
+        empty_records(graph, statements, forgetting)
         for node in entities & graph.entities.keys():
             graph.entities[node] = replace(graph.entities[node], name="", key="", aliases=())
         graph.aliases = {key: value for key, value in graph.aliases.items() if key[2] not in entities}
@@ -292,55 +308,12 @@ class NaiveGraph:
         )
 
 
-def _add_nodes(graph: _Graph, commit: Commit) -> None:
-    """What is there stays, unless its text was forgotten."""
-    for entity in commit.entities:
-        if entity.id not in graph.entities:
-            graph.entities[entity.id] = entity
-        elif graph.forgotten.get(entity.id, commit.revision) < commit.revision:
-            del graph.forgotten[entity.id]
-            old = graph.entities[entity.id]
-            graph.entities[entity.id] = replace(entity, type=old.type, created_at=old.created_at)
-    for statement in commit.statements:
-        if statement.id not in graph.statements:
-            graph.statements[statement.id] = statement
-        elif graph.forgotten.get(statement.id, commit.revision) < commit.revision:
-            del graph.forgotten[statement.id]
-            earlier = graph.statements[statement.id]
-            graph.statements[statement.id] = replace(earlier, fact=statement.fact, object=statement.object)
-
-
-def _add(known: dict[RecordId, R], records: Sequence[R], graph: _Graph) -> None:
-    for record in records:
-        known.setdefault(record.id, record)
-        if record.revoked_at is not None:
-            graph.revoked.setdefault(record.id, record.revoked_at)
-
-
-def _empty_records(graph: _Graph, statements: set[StatementId], forgetting: Forgetting) -> None:
-    named = {one.record for one in forgetting.records}
-
-    def gone(records: Mapping[RecordId, Said]) -> list[Said]:
-        return [one for one in records.values() if one.statement in statements or one.id in named]
-
-    for claim in gone(graph.claims):
-        graph.claims[claim.id] = replace(claim, source=replace(claim.source, quote=""), time_text="")
-    for end in gone(graph.ends):
-        graph.ends[end.id] = replace(end, source=replace(end.source, quote=""))
-    for denial in gone(graph.denials):
-        graph.denials[denial.id] = replace(denial, source=replace(denial.source, quote=""))
-    reasonless = statements | {id for id, _ in forgetting.retold}
-    for verdict in list(graph.verdicts.values()):
-        if {verdict.left, verdict.right} & reasonless or verdict.id in named:
-            graph.verdicts[verdict.id] = replace(verdict, why="")
-
-
-def _begin(ids: Sequence[StatementId], after: str) -> int:
+def _begin(ids: Sequence[str], after: str) -> int:
     if not after:
         return 0
     if after not in ids:
         raise ValueError("not a position in a list of statements")
-    return ids.index(StatementId(after)) + 1
+    return ids.index(after) + 1
 
 
 def _age(node: Entity | Statement) -> tuple[Revision, str]:
@@ -372,20 +345,3 @@ def _seen(span: Span, at: AsOf) -> bool:
 
 def _ends(view: StatementView) -> list[Entity]:
     return [node for node in (view.subject, view.object) if node is not None]
-
-
-def _texts(commit: Commit) -> Iterable[str]:
-    for entity in commit.entities:
-        yield from (entity.name, entity.key, *entity.aliases)
-    for alias in commit.aliases:
-        yield from (alias.key, alias.name)
-    for statement in commit.statements:
-        yield statement.fact
-        if isinstance(statement.object, Literal):
-            yield statement.object.text
-    for claim in commit.claims:
-        yield from (claim.source.quote, claim.time_text)
-    yield from (end.source.quote for end in commit.ends)
-    yield from (denial.source.quote for denial in commit.denials)
-    for verdict in commit.verdicts:
-        yield from (verdict.why, verdict.model, verdict.prompt_version)

@@ -20,9 +20,11 @@ from palimpsest.v1 import (
     episode_pb2,
     graph_pb2,
     jobs_pb2,
+    memory_entities_pb2,
     memory_episodes_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
+    memory_voice_pb2,
     recall_pb2,
     recall_subgraph_pb2,
 )
@@ -184,6 +186,18 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/GetTimeline": lambda ids: memory_statements_pb2.GetTimelineRequest(
         graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids)
     ),
+    "MemoryService/ListEpisodes": lambda ids: memory_episodes_pb2.ListEpisodesRequest(
+        graph_id=ids.graph, session_id=SESSION
+    ),
+    "MemoryService/ListVoiceAspects": lambda ids: memory_voice_pb2.ListVoiceAspectsRequest(
+        graph_id=ids.graph, include_ended=True
+    ),
+    "MemoryService/GetEntity": lambda ids: memory_entities_pb2.GetEntityRequest(
+        graph_id=ids.graph, entity=an_entity(ids)
+    ),
+    "MemoryService/ListEntities": lambda ids: memory_entities_pb2.ListEntitiesRequest(
+        graph_id=ids.graph, name_prefix=ids.words[0]
+    ),
     "RecallService/Recall": recall,
     "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
@@ -211,6 +225,7 @@ NO_PLACE = {
     "MemoryService/RetractSource": "SOURCE_NOT_FOUND",
     "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
+    "MemoryService/GetEntity": "ENTITY_NOT_FOUND",
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",
@@ -225,6 +240,7 @@ TELLS_WORDS = {
     "MemoryService/GetStatement",
     "MemoryService/ListStatements",
     "MemoryService/GetTimeline",
+    "MemoryService/ListVoiceAspects",
     "RecallService/Recall",
     "RecallService/GetSubgraph",
 }
@@ -350,6 +366,8 @@ async def test_pages_and_cursors_are_bound_to_their_tenant(twins: Twins) -> None
         "MemoryService/ListStatements": memory_statements_pb2.ListStatementsRequest(
             graph_id=GRAPH, page_size=1
         ),
+        "MemoryService/ListEpisodes": memory_episodes_pb2.ListEpisodesRequest(graph_id=GRAPH, page_size=1),
+        "MemoryService/ListEntities": memory_entities_pb2.ListEntitiesRequest(graph_id=GRAPH, page_size=1),
         "CreditService/ListLedgerEntries": credits_pb2.ListLedgerEntriesRequest(page_size=1),
     }
     for name, request in lists.items():

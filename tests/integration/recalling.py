@@ -118,6 +118,7 @@ async def a_memory(
             graph=world.graph,
             text=world.memory.text,
             voice=world.memory.voice,
+            readings=world.memory.readings,
             revisions=world.memory.revisions,
             vectors=world.vectors,
             embedder=embedder,

@@ -118,7 +118,7 @@ async def a_world(
     embedder, engine, clock = HashEmbedder(), ScriptedEngine(), Clock()
     vectors = ArrayVectorStore(embedder.dimension)
     parts = Parts(
-        stores=Stores(graph, memory.revisions, memory.voice, memory.decisions),
+        stores=Stores(graph, memory.revisions, memory.voice, memory.decisions, memory.readings),
         text=memory.text,
         staging=memory.staging,
         vectors=vectors,

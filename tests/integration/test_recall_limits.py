@@ -50,7 +50,8 @@ class TestDegraded:
         await wen(memory)
         world = memory.world
         parts = Parts(
-            world.graph, world.memory.text, world.memory.voice, world.memory.revisions, world.vectors,
+            world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
+            world.vectors,
             BrokenEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
@@ -68,7 +69,8 @@ class TestDegraded:
         broken = DownGraph()
         world = memory.world
         parts = Parts(
-            broken, world.memory.text, world.memory.voice, world.memory.revisions, world.vectors,  # type: ignore[arg-type]  # fails whatever is asked
+            broken, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
+            world.vectors,  # type: ignore[arg-type]  # fails whatever is asked
             HashEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)

@@ -81,6 +81,7 @@ async def empty_stores(world: World, url: str, dimension: int = 128) -> AsyncIte
             memory.voice,
             memory.revisions,
             memory.decisions,
+            memory.readings,
             ArrayVectorStore(dimension),
             embedder,
             world.clock,
@@ -110,7 +111,7 @@ def over(world: World, stores: Stores) -> World:
     """The world's resolver over other stores; its `parts` name them, `graph` and `memory` do not."""
     parts = replace(
         world.parts,
-        stores=Resolving(stores.graph, stores.revisions, stores.voice, stores.decisions),
+        stores=Resolving(stores.graph, stores.revisions, stores.voice, stores.decisions, stores.readings),
         text=stores.text,
         vectors=stores.vectors,
     )
@@ -320,6 +321,7 @@ async def test_a_moved_graph_answers_alike_at_every_revision(
                 voice=source.voice,
                 revisions=source.revisions,
                 decisions=source.decisions,
+                readings=source.readings,
             )
         if Into.GRAPH not in into:
             target = replace(target, graph=source.graph)

@@ -32,6 +32,7 @@ def stores_of(world: World) -> Stores:
         voice=memory.voice,
         revisions=memory.revisions,
         decisions=memory.decisions,
+        readings=memory.readings,
         vectors=world.vectors,
         embedder=world.parts.embedder,
         now=world.clock,

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from palimpsest.internal.v1 import recall_lists_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2
 from palimpsest.internal.v1 import recall_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -75,6 +76,26 @@ class RecallServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineResponse.FromString,
                 _registered_method=True)
+        self.ListEpisodes = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ListEpisodes',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEpisodesRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEpisodesResponse.FromString,
+                _registered_method=True)
+        self.ListVoiceAspects = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ListVoiceAspects',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListVoiceAspectsRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListVoiceAspectsResponse.FromString,
+                _registered_method=True)
+        self.ReadEntity = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ReadEntity',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ReadEntityRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ReadEntityResponse.FromString,
+                _registered_method=True)
+        self.ListEntities = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ListEntities',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
+                _registered_method=True)
 
 
 class RecallServiceServicer:
@@ -137,6 +158,34 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListEpisodes(self, request, context):
+        """Episodes by filter, paged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListVoiceAspects(self, request, context):
+        """Sentences of the voice by filter, paged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadEntity(self, request, context):
+        """One entity, by id or name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListEntities(self, request, context):
+        """Entities by filter, paged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RecallServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -179,6 +228,26 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.ReadTimeline,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineResponse.SerializeToString,
+            ),
+            'ListEpisodes': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListEpisodes,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEpisodesRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEpisodesResponse.SerializeToString,
+            ),
+            'ListVoiceAspects': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListVoiceAspects,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListVoiceAspectsRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListVoiceAspectsResponse.SerializeToString,
+            ),
+            'ReadEntity': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadEntity,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ReadEntityRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ReadEntityResponse.SerializeToString,
+            ),
+            'ListEntities': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListEntities,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -398,6 +467,114 @@ class RecallService:
             '/palimpsest.internal.v1.RecallService/ReadTimeline',
             palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListEpisodes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ListEpisodes',
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEpisodesRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEpisodesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListVoiceAspects(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ListVoiceAspects',
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListVoiceAspectsRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListVoiceAspectsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadEntity(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ReadEntity',
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ReadEntityRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ReadEntityResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListEntities(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ListEntities',
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
             options,
             channel_credentials,
             insecure,

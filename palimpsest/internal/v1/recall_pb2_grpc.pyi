@@ -5,6 +5,7 @@ Recall: reads memory, owns no rows."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import recall_lists_pb2 as _recall_lists_pb2
 from palimpsest.internal.v1 import recall_pb2 as _recall_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -49,6 +50,14 @@ class RecallServiceStub:
     """Statements by filter, paged."""
     ReadTimeline: _grpc.UnaryUnaryMultiCallable[_recall_pb2.ReadTimelineRequest, _recall_pb2.ReadTimelineResponse]
     """The spans of one subject and predicate in world-time order."""
+    ListEpisodes: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEpisodesRequest, _recall_lists_pb2.ListEpisodesResponse]
+    """Episodes by filter, paged."""
+    ListVoiceAspects: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListVoiceAspectsRequest, _recall_lists_pb2.ListVoiceAspectsResponse]
+    """Sentences of the voice by filter, paged."""
+    ReadEntity: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ReadEntityRequest, _recall_lists_pb2.ReadEntityResponse]
+    """One entity, by id or name."""
+    ListEntities: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]
+    """Entities by filter, paged."""
 
 @_typing.type_check_only
 class RecallServiceAsyncStub(RecallServiceStub):
@@ -71,6 +80,14 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """Statements by filter, paged."""
     ReadTimeline: _aio.UnaryUnaryMultiCallable[_recall_pb2.ReadTimelineRequest, _recall_pb2.ReadTimelineResponse]  # type: ignore[assignment]
     """The spans of one subject and predicate in world-time order."""
+    ListEpisodes: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEpisodesRequest, _recall_lists_pb2.ListEpisodesResponse]  # type: ignore[assignment]
+    """Episodes by filter, paged."""
+    ListVoiceAspects: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListVoiceAspectsRequest, _recall_lists_pb2.ListVoiceAspectsResponse]  # type: ignore[assignment]
+    """Sentences of the voice by filter, paged."""
+    ReadEntity: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ReadEntityRequest, _recall_lists_pb2.ReadEntityResponse]  # type: ignore[assignment]
+    """One entity, by id or name."""
+    ListEntities: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]  # type: ignore[assignment]
+    """Entities by filter, paged."""
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
     """Finds what matters for a question, and reads everything else."""
@@ -138,5 +155,37 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_pb2.ReadTimelineResponse, _abc.Awaitable[_recall_pb2.ReadTimelineResponse]]:
         """The spans of one subject and predicate in world-time order."""
+
+    @_abc_1.abstractmethod
+    def ListEpisodes(
+        self,
+        request: _recall_lists_pb2.ListEpisodesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ListEpisodesResponse, _abc.Awaitable[_recall_lists_pb2.ListEpisodesResponse]]:
+        """Episodes by filter, paged."""
+
+    @_abc_1.abstractmethod
+    def ListVoiceAspects(
+        self,
+        request: _recall_lists_pb2.ListVoiceAspectsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ListVoiceAspectsResponse, _abc.Awaitable[_recall_lists_pb2.ListVoiceAspectsResponse]]:
+        """Sentences of the voice by filter, paged."""
+
+    @_abc_1.abstractmethod
+    def ReadEntity(
+        self,
+        request: _recall_lists_pb2.ReadEntityRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ReadEntityResponse, _abc.Awaitable[_recall_lists_pb2.ReadEntityResponse]]:
+        """One entity, by id or name."""
+
+    @_abc_1.abstractmethod
+    def ListEntities(
+        self,
+        request: _recall_lists_pb2.ListEntitiesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ListEntitiesResponse, _abc.Awaitable[_recall_lists_pb2.ListEntitiesResponse]]:
+        """Entities by filter, paged."""
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1115,6 +1115,11 @@ class VoiceAspect(_message.Message):
     INVALID_AT_FIELD_NUMBER: _builtins.int
     EPISODE_IDS_FIELD_NUMBER: _builtins.int
     PASSAGE_IDS_FIELD_NUMBER: _builtins.int
+    REPLACED_BY_FIELD_NUMBER: _builtins.int
+    INVALIDATED_BY_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    KNOWN_FROM_FIELD_NUMBER: _builtins.int
+    KNOWN_FROM_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     kind: _builtins.str
@@ -1125,6 +1130,16 @@ class VoiceAspect(_message.Message):
     """Since when it holds."""
     invalid_at: _builtins.int
     """Until when; absent while it holds."""
+    replaced_by: _builtins.str
+    """The voice aspect that took its place, "" for none."""
+    invalidated_by: _builtins.str
+    """The episode that ended it, "" for none."""
+    confidence: _builtins.float
+    """0 to 1."""
+    known_from: _builtins.int
+    """The revision since which it is known."""
+    known_from_at: _builtins.int
+    """When that was begun."""
     @_builtins.property
     def episode_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Episodes that say it."""
@@ -1143,10 +1158,15 @@ class VoiceAspect(_message.Message):
         invalid_at: _builtins.int | None = ...,
         episode_ids: _abc.Iterable[_builtins.str] | None = ...,
         passage_ids: _abc.Iterable[_builtins.str] | None = ...,
+        replaced_by: _builtins.str = ...,
+        invalidated_by: _builtins.str = ...,
+        confidence: _builtins.float = ...,
+        known_from: _builtins.int = ...,
+        known_from_at: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "invalid_at", b"invalid_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "episode_ids", b"episode_ids", "id", b"id", "invalid_at", b"invalid_at", "kind", b"kind", "passage_ids", b"passage_ids", "text", b"text", "valid_at", b"valid_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "confidence", b"confidence", "episode_ids", b"episode_ids", "id", b"id", "invalid_at", b"invalid_at", "invalidated_by", b"invalidated_by", "kind", b"kind", "known_from", b"known_from", "known_from_at", b"known_from_at", "passage_ids", b"passage_ids", "replaced_by", b"replaced_by", "text", b"text", "valid_at", b"valid_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__invalid_at: _TypeAlias = _typing.Literal["invalid_at"]  # noqa: Y015
     _WhichOneofArgType__invalid_at: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at"]  # noqa: Y015

@@ -149,6 +149,23 @@ class StatementFilter:
     include_ended: bool = False
 
 
+NAME_HEAD = 64
+"""Characters of a name's key by which entities are ordered: a key may be longer than a position can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFilter:
+    """Entities of some types; none: all but PREDICATE.
+
+    `prefix` is a key: only entities with an alias whose key begins so, and those of `also` (of whose names
+    the caller knows otherwise).
+    """
+
+    types: Sequence[EntityType] = ()
+    prefix: str = ""
+    also: Sequence[EntityId] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """A statement that a walk met, `hop` steps (from 1) from a seed, reached over `via`."""
@@ -191,6 +208,28 @@ class GraphStore(Protocol):
 
     async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
         """The whole alias table of a graph, for planners and hot scopes."""
+        ...
+
+    async def aliases_of(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[Alias]:
+        """The aliases of some entities, one indexed look-up; by key, type, entity."""
+        ...
+
+    async def list_entities(
+        self, scope: Scope, where: EntityFilter, known_at: Revision, page: Page
+    ) -> Listed[Entity]:
+        """By the first NAME_HEAD characters of the key, then id; forgotten ones are left out.
+
+        No index has this order: a page reads the graph's entities. Raises ValueError for a position that
+        this store did not give.
+        """
+        ...
+
+    async def degrees(self, scope: Scope, groups: Sequence[Sequence[EntityId]], at: AsOf) -> Sequence[int]:
+        """For each group of entities: the statements with a span as asked that name one of them.
+
+        In any role, predicates too; a statement that names several of a group counts once. Groups share no
+        entity.
+        """
         ...
 
     async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:

@@ -37,6 +37,17 @@ from services.stores.memory.documents import DocumentTexts
 from services.stores.paging import Listed, Page
 
 
+@dataclass(frozen=True, slots=True)
+class EpisodeFilter:
+    """Every field that is set must match. Said in `[since, until)`."""
+
+    session: SessionId | None = None
+    document: DocumentId | None = None
+    source: str = ""
+    since: Instant | None = None
+    until: Instant | None = None
+
+
 class TextStore(DocumentTexts, Protocol):
     """Documents, their versions, episodes and passages."""
 
@@ -110,6 +121,13 @@ class TextStore(DocumentTexts, Protocol):
         self, scope: Scope, session: SessionId | None, document: DocumentId | None, page: Page
     ) -> Listed[Episode]:
         """Oldest reference time first, deleted ones left out."""
+        ...
+
+    async def latest_episodes(self, scope: Scope, where: EpisodeFilter, page: Page) -> Listed[Episode]:
+        """Latest reference time first, then the greater id; deleted ones left out.
+
+        Raises ValueError for a position that this list did not give.
+        """
         ...
 
     async def scan_passages(self, scope: Scope, page: Page) -> Listed[Passage]:
@@ -231,6 +249,15 @@ class VoiceForgetting:
     retold: Sequence[tuple[VoiceId, str]] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class VoiceFilter:
+    """Every field that is set must match. `held_at`: only what holds then (services/domain/voice.py)."""
+
+    kinds: Sequence[VoiceKind] = ()
+    episode: EpisodeId | None = None
+    held_at: Instant | None = None
+
+
 class VoiceStore(Protocol):
     """Voice aspects with their claims and ends, readable as known at a revision."""
 
@@ -254,6 +281,16 @@ class VoiceStore(Protocol):
         self, scope: Scope, kinds: Sequence[VoiceKind], known_at: Revision, page: Page
     ) -> Listed[VoiceAspect]:
         """Aspects with a claim that counts in `known_at`, ended ones included; creation order."""
+        ...
+
+    async def list_held(
+        self, scope: Scope, where: VoiceFilter, known_at: Revision, page: Page
+    ) -> Listed[VoiceAspect]:
+        """As `list_aspects`, filtered; latest start first, then the greater id.
+
+        `episode`: with a claim of it that counts. Raises ValueError for a position that this list did not
+        give.
+        """
         ...
 
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Sequence[VoiceAspect]: ...

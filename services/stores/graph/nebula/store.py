@@ -8,7 +8,7 @@ from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.instants import Interval
 from services.domain.scope import Scope
 from services.stores.errors import UnstorableText
-from services.stores.graph.nebula import bootstrap, forgetting, lists, reads, tallies, walks, writes
+from services.stores.graph.nebula import bootstrap, forgetting, lists, names, reads, tallies, walks, writes
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.settings import NebulaSettings
 from services.stores.graph.nebula.vids import Kind
@@ -17,6 +17,7 @@ from services.stores.graph.port import (
     AsOf,
     Commit,
     Counts,
+    EntityFilter,
     Forgetting,
     NodePair,
     Records,
@@ -57,6 +58,17 @@ class NebulaGraphStore:
 
     async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
         return await reads.aliases(self._sessions, scope, known_at)
+
+    async def aliases_of(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[Alias]:
+        return await names.aliases_of(self._sessions, scope, ids, known_at)
+
+    async def list_entities(
+        self, scope: Scope, where: EntityFilter, known_at: Revision, page: Page
+    ) -> Listed[Entity]:
+        return await names.list_entities(self._sessions, scope, where, known_at, page)
+
+    async def degrees(self, scope: Scope, groups: Sequence[Sequence[EntityId]], at: AsOf) -> Sequence[int]:
+        return await tallies.degrees(self._sessions, scope, groups, at)
 
     async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:
         return await reads.views(self._sessions, scope, ids, at)

@@ -1,6 +1,6 @@
 """Tallies: what of statements counts at a revision. Counts of a graph, and orphans."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
 from services.stores.graph.nebula import joins, layout, statements
 from services.stores.graph.nebula.joins import Member
-from services.stores.graph.nebula.reads import Slot, counts_in, edges, entities, is_believed
+from services.stores.graph.nebula.reads import Slot, as_asked, counts_in, edges, entities, is_believed, window
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import Window
 from services.stores.graph.nebula.vids import Kind, id_of, vids
-from services.stores.graph.port import Counts
+from services.stores.graph.port import AsOf, Counts
 from services.stores.sql.rows import in_chunks
 
 TALLIED = (*layout.RECORDS, layout.REVOCATION, layout.SPAN, layout.CLOSING)
@@ -62,6 +62,24 @@ async def counts(sessions: Sessions, scope: Scope, known_at: Revision) -> Counts
         facts += sum(tally.believed for tally in found.values())
         claims += sum(tally.claims for tally in found.values())
     return Counts(sum(row[0] for answer in things for row in answer.rows), facts, claims)
+
+
+async def degrees(
+    sessions: Sessions, scope: Scope, groups: Sequence[Sequence[EntityId]], at: AsOf
+) -> list[int]:
+    """Reads the spans of every statement that names one of the entities and may be as asked by its hull."""
+    place = {vid: number for number, group in enumerate(groups) for vid in vids(scope, Kind.ENTITY, group)}
+    named: Counter[int] = Counter()
+    asked = Window(joins.LARGEST_WINDOW, until=at.known_at, hull=window(at))
+    async for members in joins.windows(sessions, [list(place)], NAMING, asked):
+        slot = Slot()
+        told = await edges(sessions, [one.position.member for one in members], [layout.SPAN, layout.CLOSING])
+        slot.add(told)
+        seen = {span.statement for span in slot.all_spans() if as_asked(span, at)}
+        for member in members:
+            if member.statement in seen:
+                named.update({place[anchor] for anchor in member.anchors})
+    return [named[number] for number in range(len(groups))]
 
 
 async def orphans(

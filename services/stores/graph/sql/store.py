@@ -14,6 +14,7 @@ from services.stores.graph.port import (
     AsOf,
     Commit,
     Counts,
+    EntityFilter,
     Forgetting,
     NodePair,
     Records,
@@ -21,7 +22,7 @@ from services.stores.graph.port import (
     StatementView,
     Step,
 )
-from services.stores.graph.sql import lists, reads, schema, walks, writes
+from services.stores.graph.sql import entities, lists, reads, schema, walks, writes
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.migrations import open_schema
@@ -62,6 +63,20 @@ class SqlGraphStore:
     async def aliases(self, scope: Scope, known_at: Revision) -> Sequence[Alias]:
         async with self._database.read(scope) as connection:
             return await reads.aliases(connection, scope, known_at)
+
+    async def aliases_of(self, scope: Scope, ids: Sequence[EntityId], known_at: Revision) -> Sequence[Alias]:
+        async with self._database.read(scope) as connection:
+            return await entities.aliases_of(connection, scope, ids, known_at)
+
+    async def list_entities(
+        self, scope: Scope, where: EntityFilter, known_at: Revision, page: Page
+    ) -> Listed[Entity]:
+        async with self._database.read(scope) as connection:
+            return await entities.list_entities(connection, scope, where, known_at, page)
+
+    async def degrees(self, scope: Scope, groups: Sequence[Sequence[EntityId]], at: AsOf) -> Sequence[int]:
+        async with self._database.read(scope) as connection:
+            return await entities.degrees(connection, scope, groups, at)
 
     async def views(self, scope: Scope, ids: Sequence[StatementId], at: AsOf) -> Sequence[StatementView]:
         async with self._database.read(scope) as connection:

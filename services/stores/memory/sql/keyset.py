@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Column, Select, tuple_
+from sqlalchemy import Select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.elements import KeyedColumnElement
 
 from services.stores.paging import Listed, Page
 from services.stores.sql.rows import is_storable
@@ -14,7 +15,7 @@ from services.stores.sql.rows import is_storable
 async def page_of(
     connection: AsyncConnection,
     query: Select[Any],
-    order: Sequence[Column[Any]],
+    order: Sequence[KeyedColumnElement[Any]],
     page: Page,
     descending: bool = False,
 ) -> Listed[Mapping[str, Any]]:
@@ -29,10 +30,10 @@ async def page_of(
     rows = [dict(row) for row in (await connection.execute(query.limit(page.size + 1))).mappings()]
     shown = rows[: page.size]
     more = len(rows) > page.size and bool(shown)
-    return Listed(shown, json.dumps([shown[-1][column.name] for column in order]) if more else "")
+    return Listed(shown, json.dumps([shown[-1][column.key] for column in order]) if more else "")
 
 
-def _position(token: str, order: Sequence[Column[Any]]) -> list[int | str]:
+def _position(token: str, order: Sequence[KeyedColumnElement[Any]]) -> list[int | str]:
     try:
         values = json.loads(token)
     except ValueError:

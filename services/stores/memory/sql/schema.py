@@ -173,6 +173,47 @@ voice_revocations = Table(
     Column("revoked_at", Int64, nullable=False),
 )
 
+merges = Table(
+    "memory_merges",
+    metadata,
+    _scope(),
+    Column("id", Key, primary_key=True),
+    Column("entity", Key, nullable=False),
+    Column("into", Key, nullable=False),
+    Column("kind", Integer, nullable=False),
+    Column("judge", Integer, nullable=False),
+    Column("attested_at", Int64, nullable=False),
+    Column("why", Prose, nullable=False),
+    Column("model", Prose, nullable=False),
+    Column("prompt_version", Prose, nullable=False),
+    Column("episode", Key),
+    Column("recorded_at", Int64, nullable=False),
+    Index("memory_merges_entity", "scope", "entity"),
+    Index("memory_merges_into", "scope", "into"),
+    Index("memory_merges_recorded", "scope", "recorded_at", "id"),
+)
+
+declarations = Table(
+    "memory_declarations",
+    metadata,
+    _scope(),
+    Column("id", Key, primary_key=True),
+    Column("name", Prose, nullable=False),
+    Column("cardinality", Key, nullable=False),
+    Column("aliases", Prose, nullable=False, doc="JSON array of texts"),
+    Column("inverse", Prose),
+    Column("recorded_at", Int64, nullable=False),
+    Index("memory_declarations_recorded", "scope", "recorded_at", "id"),
+)
+
+reading_revocations = Table(
+    "memory_reading_revocations",
+    metadata,
+    _scope(),
+    Column("record", Key, primary_key=True),
+    Column("revoked_at", Int64, nullable=False),
+)
+
 decisions = Table(
     "memory_decisions",
     metadata,

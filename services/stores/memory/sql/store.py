@@ -6,9 +6,17 @@ from sqlalchemy import delete
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from services.domain.scope import Scope
-from services.stores.memory.port import DecisionLog, RevisionLog, StagingStore, TextStore, VoiceStore
+from services.stores.memory.port import (
+    DecisionLog,
+    ReadingStore,
+    RevisionLog,
+    StagingStore,
+    TextStore,
+    VoiceStore,
+)
 from services.stores.memory.sql import schema
 from services.stores.memory.sql.decisions import SqlDecisionLog
+from services.stores.memory.sql.readings import SqlReadingStore
 from services.stores.memory.sql.revisions import SqlRevisionLog
 from services.stores.memory.sql.staging import SqlStagingStore
 from services.stores.memory.sql.text import SqlTextStore
@@ -18,12 +26,13 @@ from services.stores.sql.migrations import open_schema
 
 
 class SqlMemory:
-    """Text, staged facts, revisions, voice and decisions on SQLite or PostgreSQL. Owns the engine."""
+    """Text, staged facts, revisions, voice, readings, decisions on SQLite or PostgreSQL. Owns the engine."""
 
     text: TextStore
     staging: StagingStore
     revisions: RevisionLog
     voice: VoiceStore
+    readings: ReadingStore
     decisions: DecisionLog
 
     def __init__(self, engine: AsyncEngine) -> None:
@@ -32,6 +41,7 @@ class SqlMemory:
         self.staging = SqlStagingStore(self._database)
         self.revisions = SqlRevisionLog(self._database)
         self.voice = SqlVoiceStore(self._database)
+        self.readings = SqlReadingStore(self._database)
         self.decisions = SqlDecisionLog(self._database)
 
     @classmethod

@@ -13,6 +13,7 @@ from services.domain.memory import DocumentVersion, Episode, Passage
 from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
 from services.stores.memory.documents import TextGone
+from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.documents import SqlDocumentTexts
 from services.stores.memory.sql.keyset import page_of
@@ -153,6 +154,13 @@ class SqlTextStore(SqlDocumentTexts):
             scope, query, [_EPISODES.reference_time, _EPISODES.id], page, values.episode_of
         )
 
+    async def latest_episodes(self, scope: Scope, where: EpisodeFilter, page: Page) -> Listed[Episode]:
+        if not is_storable(where.source):
+            return Listed([])
+        query = select(schema.episodes).where(_kept(scope), *_chosen(where))
+        order = [_EPISODES.reference_time, _EPISODES.id]
+        return await self._page(scope, query, order, page, values.episode_of, descending=True)
+
     async def scan_passages(self, scope: Scope, page: Page) -> Listed[Passage]:
         query = select(schema.passages).where(_PASSAGES.scope == scope.key)
         return await self._page(scope, query, [_PASSAGES.id], page, values.passage_of)
@@ -233,15 +241,34 @@ class SqlTextStore(SqlDocumentTexts):
         return found[0] if found else None
 
     async def _page(
-        self, scope: Scope, query: Select[Any], order: Sequence[Any], page: Page, read: Callable[[Stored], T]
+        self,
+        scope: Scope,
+        query: Select[Any],
+        order: Sequence[Any],
+        page: Page,
+        read: Callable[[Stored], T],
+        descending: bool = False,
     ) -> Listed[T]:
         async with self._database.read(scope) as connection:
-            rows = await page_of(connection, query, order, page)
+            rows = await page_of(connection, query, order, page, descending)
         return Listed([read(row) for row in rows.items], rows.after)
 
 
 def _kept(scope: Scope) -> ColumnElement[bool]:
     return and_(_EPISODES.scope == scope.key, _EPISODES.deleted_at.is_(None))
+
+
+def _chosen(where: EpisodeFilter) -> Iterator[ColumnElement[bool]]:
+    if where.session is not None:
+        yield _EPISODES.session_key == digest(where.session)
+    if where.document is not None:
+        yield _EPISODES.document_key == digest(where.document)
+    if where.source:
+        yield _EPISODES.source == where.source
+    if where.since is not None:
+        yield _EPISODES.reference_time >= where.since
+    if where.until is not None:
+        yield _EPISODES.reference_time < where.until
 
 
 def _versions(scope: Scope, *where: ColumnElement[bool]) -> Select[Any]:

@@ -1,12 +1,14 @@
-"""Episodes, passages, versions and voice records as rows, and back."""
+"""Episodes, passages, versions, voice records and readings as rows, and back."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from services.domain.identity import Merge, MergeKind
 from services.domain.ids import (
     DocumentId,
+    EntityId,
     EpisodeId,
     JobId,
     PassageId,
@@ -28,6 +30,8 @@ from services.domain.memory import (
     VoiceEnd,
     VoiceKind,
 )
+from services.domain.predicates import Cardinality, Declaration, Declared
+from services.domain.records import Judge
 from services.domain.scope import Scope
 from services.stores.sql.rows import Row, check_storable
 
@@ -251,6 +255,65 @@ def voice_of(row: Stored, claims: tuple[VoiceClaim, ...], ends: tuple[VoiceEnd, 
         claims=claims,
         ends=ends,
         created_at=Revision(row["created_at"]),
+    )
+
+
+def merge_row(scope: Scope, merge: Merge) -> Row:
+    return {
+        "scope": scope.key,
+        "id": merge.id,
+        "entity": merge.entity,
+        "into": merge.into,
+        "kind": merge.kind.value,
+        "judge": merge.judge.value,
+        "attested_at": merge.attested_at,
+        "why": merge.why,
+        "model": merge.model,
+        "prompt_version": merge.prompt_version,
+        "episode": merge.episode,
+        "recorded_at": merge.recorded_at,
+    }
+
+
+def merge_of(row: Stored) -> Merge:
+    return Merge(
+        id=RecordId(row["id"]),
+        entity=EntityId(row["entity"]),
+        into=EntityId(row["into"]),
+        kind=MergeKind(row["kind"]),
+        judge=Judge(row["judge"]),
+        attested_at=Instant(row["attested_at"]),
+        why=row["why"],
+        model=row["model"],
+        prompt_version=row["prompt_version"],
+        episode=None if row["episode"] is None else EpisodeId(row["episode"]),
+        recorded_at=Revision(row["recorded_at"]),
+        revoked_at=_revision(row["revoked_at"]),
+    )
+
+
+def declared_row(scope: Scope, declared: Declared) -> Row:
+    one = declared.declaration
+    check_storable({"aliases": text} for text in one.aliases)
+    return {
+        "scope": scope.key,
+        "id": declared.id,
+        "name": one.name,
+        "cardinality": one.cardinality.value,
+        "aliases": json.dumps(one.aliases, ensure_ascii=False),
+        "inverse": one.inverse,
+        "recorded_at": declared.recorded_at,
+    }
+
+
+def declared_of(row: Stored) -> Declared:
+    return Declared(
+        id=RecordId(row["id"]),
+        declaration=Declaration(
+            row["name"], Cardinality(row["cardinality"]), tuple(json.loads(row["aliases"])), row["inverse"]
+        ),
+        recorded_at=Revision(row["recorded_at"]),
+        revoked_at=_revision(row["revoked_at"]),
     )
 
 

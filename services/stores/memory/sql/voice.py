@@ -4,13 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, and_, exists, or_, select, update
+from sqlalchemy import ColumnElement, Select, Subquery, Table, and_, case, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import EpisodeId, RecordId, Revision, VoiceId
+from services.domain.instants import Instant
 from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
 from services.domain.scope import Scope
-from services.stores.memory.port import VoiceForgetting
+from services.stores.memory.port import VoiceFilter, VoiceForgetting
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.keyset import page_of
 from services.stores.paging import Listed, Page
@@ -77,6 +78,25 @@ class SqlVoiceStore:
             query = query.where(_VOICE.kind.in_([kind.value for kind in kinds]))
         async with self._database.read(scope) as connection:
             rows = await page_of(connection, query, [_VOICE.created_at, _VOICE.id], page)
+            return Listed(await _whole(connection, scope, rows.items, known_at), rows.after)
+
+    async def list_held(
+        self, scope: Scope, where: VoiceFilter, known_at: Revision, page: Page
+    ) -> Listed[VoiceAspect]:
+        if where.episode is not None and not is_storable(where.episode):
+            return Listed([])
+        said = _said(scope, where.episode, known_at)
+        query = (
+            select(schema.voice, said.c.start)
+            .join(said, said.c.voice == _VOICE.id)
+            .where(_VOICE.scope == scope.key)
+        )
+        if where.kinds:
+            query = query.where(_VOICE.kind.in_([kind.value for kind in where.kinds]))
+        if where.held_at is not None:
+            query = query.where(said.c.start <= where.held_at, ~_over(scope, said, where.held_at, known_at))
+        async with self._database.read(scope) as connection:
+            rows = await page_of(connection, query, [said.c.start, _VOICE.id], page, descending=True)
             return Listed(await _whole(connection, scope, rows.items, known_at), rows.after)
 
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Sequence[VoiceAspect]:
@@ -180,6 +200,40 @@ async def _records(
                 record["revoked_at"] = None
             found[record["voice"]].append(record)
     return found
+
+
+def _said(scope: Scope, episode: EpisodeId | None, known_at: Revision) -> Subquery:
+    """Of each aspect with a claim that counts, when it was first and last said."""
+    claims = schema.voice_claims
+    query = (
+        _with_revocations(claims)
+        .with_only_columns(
+            claims.c.voice,
+            func.min(claims.c.attested_at).label("start"),
+            func.max(claims.c.attested_at).label("latest"),
+        )
+        .where(claims.c.scope == scope.key, _counts(claims, known_at))
+        .group_by(claims.c.voice)
+    )
+    if episode is not None:
+        query = query.having(func.max(case((claims.c.episode == episode, 1), else_=0)) == 1)
+    return query.subquery()
+
+
+def _over(scope: Scope, said: Subquery, at: Instant, known_at: Revision) -> ColumnElement[bool]:
+    """True for an aspect that an end, which no claim follows, has ended by `at`."""
+    ends = schema.voice_ends
+    return exists(
+        _with_revocations(ends)
+        .where(
+            ends.c.scope == scope.key,
+            ends.c.voice == said.c.voice,
+            ends.c.at >= said.c.latest,
+            ends.c.at <= at,
+            _counts(ends, known_at),
+        )
+        .correlate(said)
+    )
 
 
 def _with_revocations(table: Table) -> Select[Any]:

@@ -1,0 +1,73 @@
+"""The lists and cards of MemoryService: from a call to a command and back."""
+
+from typing import Any
+
+import grpc.aio
+
+from gateway.commands.browsing import Browsing
+from gateway.commands.reads import Place
+from gateway.interceptors.call import current_caller, downstream_seconds
+from gateway.paging import page_of, token_of
+from palimpsest.v1 import memory_entities_pb2, memory_episodes_pb2, memory_voice_pb2
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class BrowsingServicer:
+    """ListEpisodes, ListVoiceAspects, GetEntity, ListEntities: a part of MemoryService."""
+
+    def __init__(self, browsing: Browsing) -> None:
+        self._browsing = browsing
+
+    async def ListEpisodes(
+        self, request: memory_episodes_pb2.ListEpisodesRequest, context: Context
+    ) -> memory_episodes_pb2.ListEpisodesResponse:
+        caller = current_caller()
+        asked = page_of(caller.tenant, request)
+        page, following = await self._browsing.episodes(
+            caller.scope(request.graph_id),
+            request,
+            Place.of(asked.after),
+            asked.size,
+            downstream_seconds(caller),
+        )
+        page.next_page_token = token_of(caller.tenant, request, following.text if following else "")
+        return page
+
+    async def ListVoiceAspects(
+        self, request: memory_voice_pb2.ListVoiceAspectsRequest, context: Context
+    ) -> memory_voice_pb2.ListVoiceAspectsResponse:
+        caller = current_caller()
+        asked = page_of(caller.tenant, request)
+        page, following = await self._browsing.voice(
+            caller.scope(request.graph_id),
+            request,
+            Place.of(asked.after),
+            asked.size,
+            downstream_seconds(caller),
+        )
+        page.next_page_token = token_of(caller.tenant, request, following.text if following else "")
+        return page
+
+    async def GetEntity(
+        self, request: memory_entities_pb2.GetEntityRequest, context: Context
+    ) -> memory_entities_pb2.GetEntityResponse:
+        caller = current_caller()
+        return await self._browsing.entity(
+            caller.scope(request.graph_id), request, downstream_seconds(caller)
+        )
+
+    async def ListEntities(
+        self, request: memory_entities_pb2.ListEntitiesRequest, context: Context
+    ) -> memory_entities_pb2.ListEntitiesResponse:
+        caller = current_caller()
+        asked = page_of(caller.tenant, request)
+        page, following = await self._browsing.entities(
+            caller.scope(request.graph_id),
+            request,
+            Place.of(asked.after),
+            asked.size,
+            downstream_seconds(caller),
+        )
+        page.next_page_token = token_of(caller.tenant, request, following.text if following else "")
+        return page

@@ -1,0 +1,113 @@
+"""Readings: which entities read as one, as known at a revision; kept in memory for graphs asked lately."""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from services.domain.beliefs import in_force
+from services.domain.graph import Entity
+from services.domain.identity import Merge, merged
+from services.domain.ids import EntityId, Revision
+from services.domain.scope import Scope
+from services.stores.graph.port import GraphStore, StatementView
+from services.stores.memory.groups import all_merges
+from services.stores.memory.port import ReadingStore
+
+MAX_KEPT = 200_000
+"""Merged entities that are remembered, of all graphs and revisions together: some 40 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAs:
+    """How entities read. `merged`: what each merged one reads as; `groups`: by that, all of its group."""
+
+    merged: Mapping[EntityId, EntityId] = field(default_factory=dict)
+    groups: Mapping[EntityId, Sequence[EntityId]] = field(default_factory=dict)
+
+    def root(self, id: EntityId) -> EntityId:
+        """What an entity reads as: itself, unless it is merged."""
+        return self.merged.get(id, id)
+
+    def group(self, id: EntityId) -> Sequence[EntityId]:
+        """Every entity that reads as this one's root, the root first."""
+        root = self.root(id)
+        return self.groups.get(root, (root,))
+
+    def spread(self, ids: Iterable[EntityId]) -> list[EntityId]:
+        """These entities with all that reads as they do, each once."""
+        return list(dict.fromkeys(member for id in ids for member in self.group(id)))
+
+    @property
+    def together(self) -> Mapping[EntityId, Sequence[EntityId]]:
+        """For each entity that doesn't read as itself alone: its group."""
+        return {id: group for group in self.groups.values() for id in group}
+
+
+AS_THEMSELVES = ReadAs()
+
+
+def read_as(merges: Iterable[Merge]) -> ReadAs:
+    """How entities read by merges that count."""
+    reads = merged(merges)
+    if not reads:
+        return AS_THEMSELVES
+    groups: defaultdict[EntityId, list[EntityId]] = defaultdict(list)
+    for id in sorted(reads):
+        groups[reads[id]].append(id)
+    return ReadAs(reads, {root: (root, *members) for root, members in groups.items()})
+
+
+class Readings:
+    """Loads and keeps how the entities of a graph read: as of a published revision the same for ever."""
+
+    def __init__(self, store: ReadingStore, max_kept: int = MAX_KEPT) -> None:
+        self._store = store
+        self._max_kept = max_kept
+        self._kept: OrderedDict[tuple[Scope, Revision], ReadAs] = OrderedDict()
+        self._size = 0
+
+    async def of(self, scope: Scope, known_at: Revision) -> ReadAs:
+        """As known at a published revision. Raises StoreUnavailable."""
+        place = (scope, known_at)
+        if place in self._kept:
+            self._kept.move_to_end(place)
+            return self._kept[place]
+        found = read_as(in_force(await all_merges(self._store, scope), known_at))
+        if place not in self._kept:
+            self._kept[place] = found
+            self._size += 1 + len(found.merged)
+        while self._size > self._max_kept and len(self._kept) > 1:
+            _, gone = self._kept.popitem(last=False)
+            self._size -= 1 + len(gone.merged)
+        return found
+
+
+async def shown_as(
+    graph: GraphStore, scope: Scope, views: Sequence[StatementView], reads: ReadAs
+) -> list[StatementView]:
+    """The views with the nodes that theirs read as. Their statements keep the ids that they were made with.
+
+    Raises StoreUnavailable.
+    """
+    merged_nodes = {node.id for view in views for node in _nodes(view) if node.id in reads.merged}
+    if not merged_nodes:
+        return list(views)
+    roots = {reads.root(id) for id in merged_nodes}
+    nodes = {node.id: node for node in await graph.entities(scope, sorted(roots))}
+
+    def shown(node: Entity) -> Entity:
+        return nodes.get(reads.root(node.id), node)
+
+    return [
+        replace(
+            view,
+            subject=shown(view.subject),
+            predicate=shown(view.predicate),
+            object=None if view.object is None else shown(view.object),
+        )
+        for view in views
+    ]
+
+
+def _nodes(view: StatementView) -> Iterable[Entity]:
+    return (node for node in (view.subject, view.predicate, view.object) if node is not None)
