@@ -40,6 +40,7 @@ for module in (adding, asserting, recalling, facts):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(documents.app(), name="document", rich_help_panel="Memory")
+app.add_typer(documents.sources(), name="source", rich_help_panel="Memory")
 app.add_typer(entities.app(), name="entity", rich_help_panel="Memory")
 app.add_typer(voices.app(), name="voice", rich_help_panel="Memory")
 app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")

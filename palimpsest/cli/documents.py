@@ -1,4 +1,4 @@
-"""`document show` and `document delete`."""
+"""`document show`, `document delete` and `source retract`."""
 
 from typing import Annotated
 
@@ -9,6 +9,7 @@ from rich.markup import escape
 from palimpsest.cli import words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.facts import GraphId
+from palimpsest.cli.jobs import finish, follow, job_of
 from palimpsest.cli.operating import RequestId
 from palimpsest.cli.shell import Shell, command
 from palimpsest.connection import new_request_id
@@ -22,6 +23,12 @@ def app() -> typer.Typer:
     command(documents, "show")(show)
     command(documents, "delete")(delete)
     return documents
+
+
+def sources() -> typer.Typer:
+    listed = typer.Typer(no_args_is_help=True, help="Sources: what episodes say they come from.")
+    command(listed, "retract")(retract)
+    return listed
 
 
 async def show(
@@ -77,3 +84,21 @@ async def delete(
 def deleted(response: memory_episodes_pb2.DeleteDocumentResponse) -> RenderableType:
     done = " · ".join(words.counted(value, field.name) for field, value in response.counts.ListFields())
     return words.pairs([("deleted", done or "nothing was left of it"), ("revision", str(response.revision))])
+
+
+async def retract(
+    shell: Shell,
+    graph: GraphId,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="As it was given with its episodes.")],
+    request_id: RequestId = "",
+    wait: Annotated[bool, typer.Option(help="Watch the job until it ends.")] = True,
+) -> None:
+    """Deletes all that a source gave, as a job. Needs a key that may erase."""
+    request = memory_episodes_pb2.RetractSourceRequest(
+        graph_id=graph, source=source, request_id=request_id or new_request_id()
+    )
+    response = await shell.connection.call(shell.connection.memory.RetractSource, request)
+    if wait:
+        finish(await follow(shell, response.job.job_id), shell)
+    else:
+        shell.show(response, lambda answer: job_of(answer.job))

@@ -70,7 +70,7 @@ class Voice:
             self._claim(scope, draft, voice, one, episode)
             for verdict in mine:
                 old = candidates[verdict.candidate].id
-                if same is None and old != voice:
+                if not verdict.duplicate and old != voice:
                     self._end(scope, draft, old, voice, one, episode, verdict.why)
 
     async def _judged(self, scope: Scope, task: JudgeVoice, asked: VoicePairs, memo: Memo) -> JudgedVoice:

@@ -167,7 +167,7 @@ async def test_a_deleted_document_leaves_nothing_and_is_learned_again(
     assert (gone.counts.claims_revoked, gone.counts.statements_expired) == (4, 4)
     assert await memory.facts() == set()
     vectors = product.resources.vectors
-    scope = graph(TenantId(memory.tenant.id), "notes")
+    scope = graph(TenantId(memory.tenant.name), "notes")
     assert [await vectors.count(scope, one) for one in (Collection.PASSAGES, Collection.STATEMENTS)] == [0, 0]
     with pytest.raises(grpc.aio.AioRpcError) as refused:
         await read(memory)
@@ -203,6 +203,42 @@ async def test_a_retracted_source_might_as_well_not_have_spoken(product: Product
     with pytest.raises(grpc.aio.AioRpcError) as refused:
         await retract(memory, "diary", "retract")
     assert Refusal.of(refused.value).reason == "REQUEST_ID_REUSED"
+
+
+NO_SUCH = {
+    "a document that never was": {"document_id": "no such"},
+    "a version that never was": {"document_id": "services", "version": 7},
+}
+
+
+@pytest.mark.parametrize("asked", NO_SUCH.values(), ids=NO_SUCH)
+async def test_what_never_was_is_not_deleted(memory: Memory, asked: dict[str, Any]) -> None:
+    await write(memory, ALL, DAYS[0])
+    before = await memory.facts()
+    for call, request in (
+        (memory.tenant.memory.GetDocument, memory_episodes_pb2.GetDocumentRequest(**asked)),
+        (
+            memory.tenant.memory.DeleteDocument,
+            memory_episodes_pb2.DeleteDocumentRequest(**asked, request_id=memory.tenant.request_id()),
+        ),
+    ):
+        request.graph_id = memory.graph
+        refusal = await memory.tenant.refused(call, request)
+        assert (refusal.code, refusal.reason) == (grpc.StatusCode.NOT_FOUND, "DOCUMENT_NOT_FOUND")
+        assert not refusal.retryable
+    assert await memory.facts() == before
+
+
+async def test_a_request_id_names_one_deletion(memory: Memory) -> None:
+    await write(memory, ALL, DAYS[0])
+    await write(memory, LESS, DAYS[1])
+    await delete(memory, 2, "once")
+    other = memory_episodes_pb2.DeleteDocumentRequest(
+        graph_id=memory.graph, document_id="services", version=1, request_id="once"
+    )
+    refusal = await memory.tenant.refused(memory.tenant.memory.DeleteDocument, other)
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.ALREADY_EXISTS, "REQUEST_ID_REUSED")
+    assert len(await memory.facts()) == 3
 
 
 async def test_many_episodes_go_in_parts_of_a_job(memory: Memory) -> None:
