@@ -164,10 +164,10 @@ class Authenticator:
         if key is None or not key.works(self._now()):
             self._attempts.count(peer)
             raise ApiKeyInvalid
-        if self._recent(key_id) is None:
-            self._remember(key)
         if key.tenant is not None and key.tenant.state is TenantState.SUSPENDED:
             raise TenantSuspended
+        if self._recent(key_id) is None:
+            self._remember(key)
         return key
 
     def _recent(self, key: KeyId) -> ApiKey | None:

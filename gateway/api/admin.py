@@ -1,5 +1,6 @@
 """AdminService: tenants, keys and grants, for operators."""
 
+from dataclasses import fields
 from typing import Any
 
 import grpc.aio
@@ -7,10 +8,11 @@ import grpc.aio
 from gateway.api.credits import balance_message, entry_message
 from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits
-from gateway.keys import ApiKey, KeyScope
+from gateway.keys import ApiKey, KeyId, KeyScope
+from gateway.paging import page_of, token_of
 from gateway.store.job_view import timestamp
 from gateway.store.keys import ApiKeys
-from gateway.store.tenants import Limits, Tenant, Tenants
+from gateway.store.tenants import Limits, Tenant, Tenants, TenantState
 from palimpsest.v1 import admin_pb2
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
@@ -22,7 +24,7 @@ _DEFAULT_SCOPES = (KeyScope.READ, KeyScope.WRITE)
 
 
 class AdminServicer:
-    """CreateTenant, CreateApiKey and GrantCredits."""
+    """Tenants, their keys, limits and credits."""
 
     def __init__(self, tenants: Tenants, keys: ApiKeys, ledger: Ledger) -> None:
         self._tenants = tenants
@@ -49,6 +51,36 @@ class AdminServicer:
             expires_at,
         )
         return admin_pb2.CreateApiKeyResponse(api_key=key_message(key), secret=text)
+
+    async def SuspendTenant(
+        self, request: admin_pb2.SuspendTenantRequest, context: Context
+    ) -> admin_pb2.SuspendTenantResponse:
+        state = TenantState.ACTIVE if request.lift else TenantState.SUSPENDED
+        tenant = await self._tenants.set_state(TenantId(request.tenant_id), state)
+        return admin_pb2.SuspendTenantResponse(tenant=tenant_message(tenant))
+
+    async def SetLimits(
+        self, request: admin_pb2.SetLimitsRequest, context: Context
+    ) -> admin_pb2.SetLimitsResponse:
+        chosen = {field.name: getattr(request.limits, field.name) for field in fields(Limits)}
+        tenant = await self._tenants.set_limits(TenantId(request.tenant_id), Limits(**chosen))
+        return admin_pb2.SetLimitsResponse(tenant=tenant_message(tenant))
+
+    async def ListApiKeys(
+        self, request: admin_pb2.ListApiKeysRequest, context: Context
+    ) -> admin_pb2.ListApiKeysResponse:
+        tenant = TenantId(request.tenant_id)
+        listed = await self._keys.list(tenant or None, page_of(tenant, request))
+        return admin_pb2.ListApiKeysResponse(
+            api_keys=[key_message(key) for key in listed.items],
+            next_page_token=token_of(tenant, request, listed.after),
+        )
+
+    async def RevokeApiKey(
+        self, request: admin_pb2.RevokeApiKeyRequest, context: Context
+    ) -> admin_pb2.RevokeApiKeyResponse:
+        key = await self._keys.revoke(KeyId(request.key_id))
+        return admin_pb2.RevokeApiKeyResponse(api_key=key_message(key))
 
     async def GrantCredits(
         self, request: admin_pb2.GrantCreditsRequest, context: Context

@@ -5,9 +5,12 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import grpc.aio
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message
 
 from gateway.errors import ValidationFailed, Violation
 from gateway.interceptors.call import current_caller
+from gateway.paging import page_of, token_of
 from gateway.store.graphs import GraphRow, Graphs
 from gateway.store.job_view import timestamp
 from palimpsest.v1 import graph_pb2
@@ -34,7 +37,7 @@ class GraphFacts(Protocol):
 
 
 class GraphServicer:
-    """CreateGraph and GetGraph."""
+    """CreateGraph, GetGraph, UpdateGraph and ListGraphs."""
 
     def __init__(self, graphs: Graphs, facts: GraphFacts) -> None:
         self._graphs = graphs
@@ -57,9 +60,41 @@ class GraphServicer:
         row = await self._graphs.get(scope)
         return graph_pb2.GetGraphResponse(graph=graph_message(row, await self._facts.facts(scope)))
 
+    async def UpdateGraph(
+        self, request: graph_pb2.UpdateGraphRequest, context: Context
+    ) -> graph_pb2.UpdateGraphResponse:
+        check_mask(request.update_mask)
+        check_settings(request.settings)
 
-def graph_message(row: GraphRow, facts: HeldFacts) -> graph_pb2.Graph:
-    """The public form of a graph."""
+        def change(settings: graph_pb2.GraphSettings) -> graph_pb2.GraphSettings:
+            changed = graph_pb2.GraphSettings()
+            changed.CopyFrom(settings)
+            resetting: Message = changed
+            for path in request.update_mask.paths:
+                resetting.ClearField(path)
+            request.update_mask.MergeMessage(request.settings, changed, replace_repeated_field=True)
+            return changed
+
+        scope = current_caller().scope(request.graph_id)
+        row = await self._graphs.update(scope, change)
+        return graph_pb2.UpdateGraphResponse(graph=graph_message(row, await self._facts.facts(scope)))
+
+    async def ListGraphs(
+        self, request: graph_pb2.ListGraphsRequest, context: Context
+    ) -> graph_pb2.ListGraphsResponse:
+        tenant = current_caller().tenant
+        listed = await self._graphs.list(tenant, page_of(tenant, request))
+        return graph_pb2.ListGraphsResponse(
+            graphs=[graph_message(row) for row in listed.items],
+            next_page_token=token_of(tenant, request, listed.after),
+        )
+
+
+_NOT_ASKED = HeldFacts()
+
+
+def graph_message(row: GraphRow, facts: HeldFacts = _NOT_ASKED) -> graph_pb2.Graph:
+    """The public form of a graph; without `facts`, of its settings alone."""
     return graph_pb2.Graph(
         graph_id=row.scope.graph,
         settings=row.settings,
@@ -68,6 +103,19 @@ def graph_message(row: GraphRow, facts: HeldFacts) -> graph_pb2.Graph:
         created_at=timestamp(row.created_at),
         updated_at=timestamp(row.updated_at),
     )
+
+
+def check_mask(mask: FieldMask) -> None:
+    """Raises ValidationFailed unless each path is a field of the settings, and there is one."""
+    unknown = [path for path in mask.paths if path not in graph_pb2.GraphSettings.DESCRIPTOR.fields_by_name]
+    violations = [
+        Violation("update_mask", f"{path[:64]!r} is no field of settings", "update_mask.known")
+        for path in unknown
+    ]
+    if not mask.paths:
+        violations.append(Violation("update_mask", "names no field", "update_mask.some"))
+    if violations:
+        raise ValidationFailed(*violations)
 
 
 def check_settings(settings: graph_pb2.GraphSettings) -> None:

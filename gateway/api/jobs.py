@@ -1,4 +1,4 @@
-"""JobService: reading and watching jobs."""
+"""JobService: reading, listing and watching jobs."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,16 +7,19 @@ import grpc.aio
 
 from gateway.errors import ValidationFailed, Violation
 from gateway.interceptors.call import current_caller
-from gateway.paging import opened, sealed
+from gateway.paging import opened, page_of, sealed, token_of
+from gateway.store.job_values import JobFilter, JobKind, JobState
 from gateway.store.job_view import JobView, WatchPoint
-from palimpsest.v1 import jobs_pb2
+from palimpsest.v1 import job_pb2, jobs_pb2
 from services.domain.ids import JobId
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
+_STATE, _KIND = "JOB_STATE_", "JOB_KIND_"
+
 
 class JobServicer:
-    """GetJob and WatchJob."""
+    """GetJob, ListJobs and WatchJob."""
 
     def __init__(self, view: JobView) -> None:
         self._view = view
@@ -24,6 +27,20 @@ class JobServicer:
     async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.GetJobResponse:
         return jobs_pb2.GetJobResponse(
             job=await self._view.read(current_caller().tenant, JobId(request.job_id))
+        )
+
+    async def ListJobs(
+        self, request: jobs_pb2.ListJobsRequest, context: Context
+    ) -> jobs_pb2.ListJobsResponse:
+        tenant = current_caller().tenant
+        where = JobFilter(
+            graph=request.graph_id,
+            states=[JobState(job_pb2.JobState.Name(one).removeprefix(_STATE)) for one in request.states],
+            kind=JobKind(job_pb2.JobKind.Name(request.kind).removeprefix(_KIND)) if request.kind else None,
+        )
+        listed = await self._view.list(tenant, where, page_of(tenant, request))
+        return jobs_pb2.ListJobsResponse(
+            jobs=listed.items, next_page_token=token_of(tenant, request, listed.after)
         )
 
     async def WatchJob(

@@ -1,10 +1,10 @@
 """Graphs of tenants and their settings. The first write makes a graph; reads of an unknown one fail."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import and_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.errors import GraphExists, GraphNotFound
@@ -14,8 +14,10 @@ from gateway.store.tables import graphs
 from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
 from services.domain.scope import GraphId, Scope, TenantId
+from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
-from services.stores.sql.isolation import Across
+from services.stores.sql.isolation import Across, OfTenant
+from services.stores.sql.keyset import page_of
 
 _UPKEEP = Across("upkeep: an operator's work on the stores meets every graph")
 
@@ -66,7 +68,32 @@ class Graphs:
             row = (await connection.execute(query)).one_or_none()
         if row is None:
             raise GraphNotFound(scope.graph)
-        return _graph_of(row)
+        return _graph_of(row._mapping)
+
+    async def list(self, tenant: TenantId, page: Page) -> Listed[GraphRow]:
+        """The tenant's graphs by id. Raises ValueError for a position that no list of graphs gave."""
+        query = select(graphs).where(graphs.c.tenant == tenant)
+        async with self._database.read(OfTenant(tenant)) as connection:
+            listed = await page_of(connection, query, [graphs.c.id], page)
+        return Listed([_graph_of(row) for row in listed.items], listed.after)
+
+    async def update(self, scope: Scope, change: Callable[[GraphSettings], GraphSettings]) -> GraphRow:
+        """Gives a graph other settings; two at a time follow one another. Raises GraphNotFound.
+
+        The same settings again change nothing, not even when it was last changed.
+        """
+        mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+        async with self._database.write(scope) as connection:
+            row = (await connection.execute(select(graphs).where(mine).with_for_update())).one_or_none()
+            if row is None:
+                raise GraphNotFound(scope.graph)
+            changed = change(GraphSettings.FromString(row.settings))
+            written = changed.SerializeToString(deterministic=True)
+            if written != bytes(row.settings):
+                await connection.execute(
+                    update(graphs).where(mine).values(settings=written, updated_at=self._clock.now())
+                )
+        return await self.get(scope)
 
     async def every(self, tenant: TenantId | None = None) -> Sequence[GraphRow]:
         """Graphs of every tenant, or of one, in the order of their names; for work on the stores."""
@@ -74,14 +101,14 @@ class Graphs:
         if tenant is not None:
             query = query.where(graphs.c.tenant == tenant)
         async with self._database.read(_UPKEEP) as connection:
-            return [_graph_of(row) for row in await connection.execute(query)]
+            return [_graph_of(row) for row in (await connection.execute(query)).mappings()]
 
     async def check(self, scope: Scope) -> None:
         """Raises GraphNotFound unless the graph is there; what every read of memory asks first."""
         await self.get(scope)
 
 
-def _graph_of(row: Row[Any]) -> GraphRow:
-    scope = Scope(TenantId(row.tenant), GraphId(row.id))
-    settings = GraphSettings.FromString(row.settings)
-    return GraphRow(scope, settings, Instant(row.created_at), Instant(row.updated_at))
+def _graph_of(row: Mapping[Any, Any]) -> GraphRow:
+    scope = Scope(TenantId(row["tenant"]), GraphId(row["id"]))
+    settings = GraphSettings.FromString(row["settings"])
+    return GraphRow(scope, settings, Instant(row["created_at"]), Instant(row["updated_at"]))

@@ -1,5 +1,6 @@
 """What a job is to the gateway: who asked for it, where it stands, what it costs, what it came to."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -79,6 +80,15 @@ class Job:
     @property
     def finished(self) -> bool:
         return self.finished_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs a list shows. Empty: all."""
+
+    graph: str = ""
+    states: Sequence[JobState] = ()
+    kind: JobKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

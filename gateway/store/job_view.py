@@ -10,7 +10,7 @@ from gateway.credits.money import MicroCredits
 from gateway.credits.values import HoldState
 from gateway.errors import CursorExpired
 from gateway.store.bell import Bell
-from gateway.store.job_values import Job, JobState
+from gateway.store.job_values import Job, JobFilter, JobState
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress, reached
 from palimpsest.v1 import job_pb2
@@ -18,6 +18,7 @@ from palimpsest.v1.episode_pb2 import ChunkStage
 from services.domain.ids import JobId, Revision
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
+from services.stores.paging import Listed, Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,14 @@ class JobView:
         found = await self._jobs.get(tenant, job)
         snapshot = await self._progress.snapshot(job)
         return job_message(found, snapshot.chunks.values(), snapshot.receipt)
+
+    async def list(self, tenant: TenantId, where: JobFilter, page: Page) -> Listed[job_pb2.Job]:
+        """Jobs newest first, without chunks, receipts and the ids of results.
+
+        Raises ValueError for a position that no list of jobs gave.
+        """
+        listed = await self._jobs.list(tenant, where, page)
+        return Listed([_outline(job) for job in listed.items], listed.after)
 
     async def wait(
         self, tenant: TenantId, job: JobId, stage: ChunkStage.ValueType, at_most_seconds: float
@@ -139,6 +148,15 @@ def timestamp(at: Instant) -> Timestamp:
     message = Timestamp()
     message.FromMicroseconds(at)
     return message
+
+
+def _outline(job: Job) -> job_pb2.Job:
+    result = job_pb2.JobResult(
+        counts=job.result.counts,
+        document_id=job.result.document_id,
+        document_version=job.result.document_version,
+    )
+    return job_message(replace(job, result=result), (), None)
 
 
 def _unfinished(job: Job) -> Job:

@@ -5,11 +5,11 @@ transactions change; stages of chunks are in gateway/store/progress.py.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.rpc.status_pb2 import Status
-from sqlalchemy import ColumnElement, Row, Select, and_, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, and_, case, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.credits.books import hold_of
@@ -20,15 +20,17 @@ from gateway.errors import HoldExpired, JobFinished, JobNotFound, RequestIdReuse
 from gateway.store.bell import Bell
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
-from gateway.store.job_values import Accepted, Job, JobKind, JobState, Order, Outcome
+from gateway.store.job_values import Accepted, Job, JobFilter, JobKind, JobState, Order, Outcome
 from gateway.store.once import insert_once
 from gateway.store.tables import holds, jobs, outbox, requests
 from palimpsest.v1.job_pb2 import JobResult
 from services.domain.ids import JobId, Revision
 from services.domain.instants import Instant
 from services.domain.scope import GraphId, Scope, TenantId
+from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import Across, OfJob, OfTenant
+from services.stores.sql.keyset import page_of
 
 HOLD_SECONDS = 3600.0
 """How long a hold lives without renewal. An unfinished job keeps its hold; this bounds what else may leak."""
@@ -101,19 +103,33 @@ class Jobs:
         async with self._database.read(OfTenant(tenant)) as connection:
             return await self._read(connection, tenant, job)
 
+    async def list(self, tenant: TenantId, where: JobFilter, page: Page) -> Listed[Job]:
+        """The tenant's jobs, newest first. Raises ValueError for a position that no list of jobs gave."""
+        query = _select().where(jobs.c.tenant == tenant)
+        if where.graph:
+            query = query.where(jobs.c.graph == where.graph)
+        if where.states:
+            query = query.where(jobs.c.state.in_(where.states))
+        if where.kind is not None:
+            query = query.where(jobs.c.kind == where.kind)
+        async with self._database.read(OfTenant(tenant)) as connection:
+            order = [jobs.c.created_at, jobs.c.id]
+            listed = await page_of(connection, query, order, page, descending=True)
+        return Listed([_job_of(row) for row in listed.items], listed.after)
+
     async def find(self, job: JobId) -> Job:
         """A job of any tenant, for the pipeline, which knows jobs by id alone. Raises JobNotFound."""
         async with self._database.read(OfJob(job)) as connection:
             row = (await connection.execute(_select().where(jobs.c.id == job))).one_or_none()
         if row is None:
             raise JobNotFound(job)
-        return _job_of(row)
+        return _job_of(row._mapping)
 
     async def unfinished(self) -> Sequence[Job]:
         """Every job that must still end, oldest first: what a start-up hands to the pipeline again."""
         query = _select().where(jobs.c.finished_at.is_(None)).order_by(jobs.c.created_at, jobs.c.id)
         async with self._database.read(_DISPATCH) as connection:
-            return [_job_of(row) for row in await connection.execute(query)]
+            return [_job_of(row) for row in (await connection.execute(query)).mappings()]
 
     async def pending(self, limit: int = 100) -> Sequence[Job]:
         """Accepted jobs that the pipeline has not taken yet, oldest first."""
@@ -125,7 +141,7 @@ class Jobs:
             .limit(limit)
         )
         async with self._database.read(_DISPATCH) as connection:
-            return [_job_of(row) for row in await connection.execute(query)]
+            return [_job_of(row) for row in (await connection.execute(query)).mappings()]
 
     async def payload(self, job: JobId) -> bytes:
         """What the call asked. Raises JobNotFound once the job has ended: text is not kept here."""
@@ -272,7 +288,7 @@ class Jobs:
         row = (await connection.execute(query)).one_or_none()
         if row is None:
             raise JobNotFound(job)
-        return _job_of(row)
+        return _job_of(row._mapping)
 
 
 def _select() -> Select[Any]:
@@ -287,21 +303,21 @@ def _instant(value: int | None) -> Instant | None:
     return None if value is None else Instant(value)
 
 
-def _job_of(row: Row[Any]) -> Job:
+def _job_of(row: Mapping[Any, Any]) -> Job:
     return Job(
-        id=JobId(row.id),
-        scope=Scope(TenantId(row.tenant), GraphId(row.graph)),
-        kind=JobKind(row.kind),
-        state=JobState(row.state),
-        version=row.version,
-        request_key=row.request_key,
-        created_at=Instant(row.created_at),
-        started_at=_instant(row.started_at),
-        updated_at=Instant(row.updated_at),
-        finished_at=_instant(row.finished_at),
-        cancel_requested=bool(row.cancel_requested),
-        result=JobResult.FromString(row.result or b""),
-        error=None if row.error is None else Status.FromString(row.error),
-        revision=Revision(row.revision),
-        hold=hold_of({name[5:]: value for name, value in row._asdict().items() if name.startswith("hold_")}),
+        id=JobId(row["id"]),
+        scope=Scope(TenantId(row["tenant"]), GraphId(row["graph"])),
+        kind=JobKind(row["kind"]),
+        state=JobState(row["state"]),
+        version=row["version"],
+        request_key=row["request_key"],
+        created_at=Instant(row["created_at"]),
+        started_at=_instant(row["started_at"]),
+        updated_at=Instant(row["updated_at"]),
+        finished_at=_instant(row["finished_at"]),
+        cancel_requested=bool(row["cancel_requested"]),
+        result=JobResult.FromString(row["result"] or b""),
+        error=None if row["error"] is None else Status.FromString(row["error"]),
+        revision=Revision(row["revision"]),
+        hold=hold_of({name[5:]: value for name, value in row.items() if name.startswith("hold_")}),
     )

@@ -1,9 +1,9 @@
 """API keys in the ledger's database: made, found, revoked. Secrets are kept as hashes alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from gateway.errors import ApiKeyNotFound, TenantNotFound
 from gateway.keys import ApiKey, KeyId, KeyScope, mint
@@ -12,8 +12,10 @@ from gateway.store.tables import api_keys, tenants
 from gateway.store.tenants import tenant_of
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
+from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import Across, OfTenant
+from services.stores.sql.keyset import page_of
 
 _FINDING = Across("authenticate: whose a key is shows only when it is found")
 _KEYS = Across("keys: an operator's own, and those that an operator revokes")
@@ -72,7 +74,26 @@ class ApiKeys:
         )
         async with self._database.read(_FINDING) as connection:
             row = (await connection.execute(query)).one_or_none()
-        return None if row is None else _key_of(row)
+        return None if row is None else _key_of(row._mapping)
+
+    async def list(self, tenant: TenantId | None, page: Page) -> Listed[ApiKey]:
+        """A tenant's keys, or operators', newest first, revoked ones included. Raises TenantNotFound.
+
+        Raises ValueError for a position that no list of keys gave.
+        """
+        query = (
+            select(api_keys, *_TENANT_COLUMNS)
+            .outerjoin(tenants, tenants.c.id == api_keys.c.tenant)
+            .where(api_keys.c.tenant == (tenant or ""))
+        )
+        async with self._database.read(_KEYS if tenant is None else OfTenant(tenant)) as connection:
+            if tenant is not None:
+                known = await connection.execute(select(tenants.c.id).where(tenants.c.id == tenant))
+                if known.one_or_none() is None:
+                    raise TenantNotFound(tenant)
+            order = [api_keys.c.created_at, api_keys.c.id]
+            listed = await page_of(connection, query, order, page, descending=True)
+        return Listed([_key_of(row) for row in listed.items], listed.after)
 
     async def revoke(self, key: KeyId) -> ApiKey:
         """Everywhere within 30 seconds. Idempotent: the first time stays. Raises ApiKeyNotFound."""
@@ -97,18 +118,15 @@ class ApiKeys:
         return text
 
 
-def _key_of(row: Row[Any]) -> ApiKey:
-    columns = row._asdict()
-    owner = {
-        name.removeprefix("tenant_"): value for name, value in columns.items() if name.startswith("tenant_")
-    }
+def _key_of(row: Mapping[Any, Any]) -> ApiKey:
+    owner = {name.removeprefix("tenant_"): value for name, value in row.items() if name.startswith("tenant_")}
     return ApiKey(
-        id=KeyId(row.id),
-        tenant=tenant_of(owner) if row.tenant else None,
-        display_name=row.display_name,
-        scopes=frozenset(KeyScope(scope) for scope in row.scopes.split()),
-        secret_sha256=row.secret_sha256,
-        created_at=Instant(row.created_at),
-        expires_at=None if row.expires_at is None else Instant(row.expires_at),
-        revoked_at=None if row.revoked_at is None else Instant(row.revoked_at),
+        id=KeyId(row["id"]),
+        tenant=tenant_of(owner) if row["tenant"] else None,
+        display_name=row["display_name"],
+        scopes=frozenset(KeyScope(scope) for scope in row["scopes"].split()),
+        secret_sha256=row["secret_sha256"],
+        created_at=Instant(row["created_at"]),
+        expires_at=None if row["expires_at"] is None else Instant(row["expires_at"]),
+        revoked_at=None if row["revoked_at"] is None else Instant(row["revoked_at"]),
     )

@@ -1,13 +1,16 @@
-"""`graph create` and `graph show`."""
+"""`graph create`, `graph show`, `graph list` and `graph update`."""
 
 from typing import Annotated
 
 import typer
+from google.protobuf.field_mask_pb2 import FieldMask
 from rich.console import RenderableType
+from rich.markup import escape
 
 from palimpsest.cli import words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.facts import GraphId
+from palimpsest.cli.pages import Limit, whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import graph_pb2
 
@@ -16,6 +19,8 @@ def app() -> typer.Typer:
     graphs = typer.Typer(no_args_is_help=True, help="Graphs: one isolated memory each.")
     command(graphs, "create")(create)
     command(graphs, "show")(show)
+    command(graphs, "list")(list_graphs)
+    command(graphs, "update")(update)
     return graphs
 
 
@@ -41,6 +46,50 @@ async def show(shell: Shell, graph: GraphId) -> None:
     """Shows a graph's settings, counts and revision."""
     request = graph_pb2.GetGraphRequest(graph_id=graph)
     response = await shell.connection.call(shell.connection.graphs.GetGraph, request)
+    shell.show(response, lambda answer: graph_of(answer.graph))
+
+
+async def list_graphs(shell: Shell, limit: Limit = 50) -> None:
+    """Lists the tenant's graphs with their settings, by id."""
+    method, answer = shell.connection.graphs.ListGraphs, graph_pb2.ListGraphsResponse()
+    request = graph_pb2.ListGraphsRequest()
+    shell.show(await whole(shell, method, request, answer, "graphs", limit), _listed)
+
+
+def _listed(response: graph_pb2.ListGraphsResponse) -> RenderableType:
+    if not response.graphs:
+        return "no graphs"
+    table = words.listing("graph", "user", "time zone", "languages", "created")
+    for graph in response.graphs:
+        settings = graph.settings
+        table.add_row(
+            escape(graph.graph_id),
+            escape(settings.user_name),
+            settings.time_zone,
+            ", ".join(settings.languages),
+            shown(graph.created_at),
+        )
+    return table
+
+
+async def update(
+    shell: Shell,
+    graph: GraphId,
+    user_name: Annotated[str | None, typer.Option(help='Whom "I" means; "" for nobody.')] = None,
+    time_zone: Annotated[str | None, typer.Option(help='IANA time zone; "" for UTC.')] = None,
+    language: Annotated[list[str] | None, typer.Option(help="BCP 47 tag; repeatable; replaces all.")] = None,
+) -> None:
+    """Changes the settings that are given, for texts from now on."""
+    given = {"user_name": user_name, "time_zone": time_zone, "languages": language or None}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if not chosen:
+        raise typer.BadParameter("name a setting to change")
+    request = graph_pb2.UpdateGraphRequest(
+        graph_id=graph,
+        settings=graph_pb2.GraphSettings(**chosen),  # type: ignore[arg-type] # fields by name
+        update_mask=FieldMask(paths=sorted(chosen)),
+    )
+    response = await shell.connection.call(shell.connection.graphs.UpdateGraph, request)
     shell.show(response, lambda answer: graph_of(answer.graph))
 
 

@@ -1,6 +1,7 @@
-"""`job show` and `job watch`: stages, credits, receipt."""
+"""`job show`, `job list` and `job watch`: stages, credits, receipt."""
 
 from collections import Counter
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,9 +12,22 @@ from rich.markup import escape
 from palimpsest.cli import words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.exits import Exit, complain
+from palimpsest.cli.pages import Limit, whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import episode_pb2, job_pb2, jobs_pb2
 from palimpsest.watching import watch_job
+
+
+class State(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")]
 
@@ -31,6 +45,7 @@ SHOWN_CHUNKS = 20
 def app() -> typer.Typer:
     jobs = typer.Typer(no_args_is_help=True, help="Ingest and other jobs: stages, credits, receipt.")
     command(jobs, "show")(show)
+    command(jobs, "list")(list_jobs)
     command(jobs, "watch")(watch)
     return jobs
 
@@ -40,6 +55,38 @@ async def show(shell: Shell, job: JobId) -> None:
     request = jobs_pb2.GetJobRequest(job_id=job)
     response = await shell.connection.call(shell.connection.jobs.GetJob, request)
     shell.show(response, lambda answer: job_of(answer.job))
+
+
+async def list_jobs(
+    shell: Shell,
+    graph: Annotated[str, typer.Option(help="Only of this graph.")] = "",
+    state: Annotated[
+        list[State] | None, typer.Option(help="Only in this state; repeatable. (default: all)")
+    ] = None,
+    limit: Limit = 50,
+) -> None:
+    """Lists jobs, newest first."""
+    states = [job_pb2.JobState.Value(f"JOB_STATE_{one.name}") for one in state or ()]
+    request = jobs_pb2.ListJobsRequest(graph_id=graph, states=states)
+    method, answer = shell.connection.jobs.ListJobs, jobs_pb2.ListJobsResponse()
+    shell.show(await whole(shell, method, request, answer, "jobs", limit), _listed)
+
+
+def _listed(response: jobs_pb2.ListJobsResponse) -> RenderableType:
+    if not response.jobs:
+        return "no jobs"
+    table = words.listing("created", "job", "graph", "kind", "state", "spent")
+    table.columns[5].justify = "right"
+    for job in response.jobs:
+        table.add_row(
+            shown(job.created_at),
+            escape(job.job_id),
+            escape(job.graph_id),
+            words.word(job_pb2.JobKind.Name, job.kind, "JOB_KIND_"),
+            _state(job),
+            words.amount(job.credits.spent_micros),
+        )
+    return table
 
 
 async def watch(shell: Shell, job: JobId) -> None:

@@ -8,10 +8,9 @@ from rich.markup import escape
 
 from palimpsest.cli import words
 from palimpsest.cli.dates import shown
+from palimpsest.cli.pages import Limit, whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import credits_pb2
-
-MAX_PAGE = 1_000
 
 
 def add_to(app: typer.Typer) -> None:
@@ -41,21 +40,12 @@ def balance_of(response: credits_pb2.GetBalanceResponse) -> RenderableType:
 async def ledger(
     shell: Shell,
     job: Annotated[str, typer.Option(help="Only of this job.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="At most so many entries.")] = 50,
+    limit: Limit = 50,
 ) -> None:
     """Lists what moved the tenant's credits, newest first."""
-    whole = credits_pb2.ListLedgerEntriesResponse()
-    token = ""
-    while len(whole.entries) < limit:
-        size = min(limit - len(whole.entries), MAX_PAGE)
-        request = credits_pb2.ListLedgerEntriesRequest(job_id=job, page_size=size, page_token=token)
-        page = await shell.connection.call(shell.connection.credits.ListLedgerEntries, request)
-        whole.entries.extend(page.entries)
-        token = page.next_page_token
-        if not token:
-            break
-    whole.next_page_token = token
-    shell.show(whole, ledger_of)
+    request = credits_pb2.ListLedgerEntriesRequest(job_id=job)
+    method, answer = shell.connection.credits.ListLedgerEntries, credits_pb2.ListLedgerEntriesResponse()
+    shell.show(await whole(shell, method, request, answer, "entries", limit), ledger_of)
 
 
 def ledger_of(response: credits_pb2.ListLedgerEntriesResponse) -> RenderableType:

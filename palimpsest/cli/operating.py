@@ -1,14 +1,17 @@
-"""Operators' commands: `tenant create`, `key create`, `grant`."""
+"""Operators' commands: `tenant …`, `key …`, `grant`."""
 
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 from rich.console import RenderableType
+from rich.markup import escape
 
 from palimpsest.cli import words
 from palimpsest.cli.dates import FORMS, Dated, read_date, shown
+from palimpsest.cli.pages import Limit, whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.connection import new_request_id
 from palimpsest.v1 import admin_pb2
@@ -18,6 +21,8 @@ RequestId = Annotated[
     typer.Option(help="Names this call: repeated with it, it takes effect once. (default: a fresh one)"),
 ]
 
+
+Most = Annotated[int, typer.Option(min=0, help="0: the service's default.")]
 
 MAX_MICROS = 10**15
 """What one call may move at most."""
@@ -48,12 +53,16 @@ def read_credits(text: str) -> int:
 def tenants() -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, help="Tenants (operator's key).")
     command(app, "create", operator=True)(create_tenant)
+    command(app, "suspend", operator=True)(suspend_tenant)
+    command(app, "limits", operator=True)(set_limits)
     return app
 
 
 def keys() -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, help="API keys (operator's key).")
     command(app, "create", operator=True)(create_key)
+    command(app, "list", operator=True)(list_keys)
+    command(app, "revoke", operator=True)(revoke_key)
     return app
 
 
@@ -69,19 +78,62 @@ async def create_tenant(
     """Makes a tenant with an empty credit account; the same again changes nothing."""
     request = admin_pb2.CreateTenantRequest(tenant_id=tenant, display_name=name)
     response = await shell.connection.call(shell.connection.admin.CreateTenant, request)
-    shell.show(response, _tenant)
+    shell.show(
+        response, lambda answer: _tenant(answer.tenant, "" if answer.created else " (was there already)")
+    )
 
 
-def _tenant(response: admin_pb2.CreateTenantResponse) -> RenderableType:
-    tenant = response.tenant
+def _tenant(tenant: admin_pb2.Tenant, note: str = "") -> RenderableType:
+    limits = [(field.name.replace("_", " "), f"{limit:,}") for field, limit in tenant.limits.ListFields()]
     return words.pairs(
         [
             ("tenant", tenant.tenant_id),
             ("name", tenant.display_name),
             ("state", words.word(admin_pb2.TenantState.Name, tenant.state, "TENANT_STATE_")),
-            ("created", shown(tenant.created_at) + ("" if response.created else " (was there already)")),
+            ("created", shown(tenant.created_at) + note),
+            *limits,
         ]
     )
+
+
+async def suspend_tenant(
+    shell: Shell,
+    tenant: Annotated[str, typer.Argument(metavar="TENANT", help="The tenant.")],
+    lift: Annotated[bool, typer.Option("--lift", help="Lift the suspension instead.")] = False,
+    reason: Annotated[str, typer.Option(help="Why.")] = "",
+) -> None:
+    """Suspends a tenant: its calls are refused within 15 seconds."""
+    request = admin_pb2.SuspendTenantRequest(tenant_id=tenant, lift=lift, reason=reason)
+    response = await shell.connection.call(shell.connection.admin.SuspendTenant, request)
+    shell.show(response, lambda answer: _tenant(answer.tenant))
+
+
+async def set_limits(
+    shell: Shell,
+    tenant: Annotated[str, typer.Argument(metavar="TENANT", help="The tenant.")],
+    requests_per_second: Most = 0,
+    request_burst: Most = 0,
+    max_in_flight: Most = 0,
+    max_jobs: Most = 0,
+    max_bytes_per_day: Most = 0,
+    max_graphs: Most = 0,
+    goodwill: Annotated[
+        int, typer.Option(parser=read_credits, metavar="CREDITS", help="Refunded small talk in a day.")
+    ] = 0,
+) -> None:
+    """Sets all limits of a tenant; what is not given is the service's default."""
+    limits = admin_pb2.TenantLimits(
+        requests_per_second=requests_per_second,
+        request_burst=request_burst,
+        max_in_flight=max_in_flight,
+        max_jobs=max_jobs,
+        max_bytes_per_day=max_bytes_per_day,
+        max_graphs=max_graphs,
+        goodwill_micros_per_day=goodwill,
+    )
+    request = admin_pb2.SetLimitsRequest(tenant_id=tenant, limits=limits)
+    response = await shell.connection.call(shell.connection.admin.SetLimits, request)
+    shell.show(response, lambda answer: _tenant(answer.tenant))
 
 
 async def create_key(
@@ -111,6 +163,47 @@ async def create_key(
         ]
         shell.note(f"key {response.api_key.key_id} ({', '.join(scopes)}); it is not shown again:")
     shell.show(response, lambda answer: answer.secret)
+
+
+async def list_keys(
+    shell: Shell,
+    tenant: Annotated[
+        str, typer.Argument(metavar="TENANT", help="The tenant; none for operators' keys.")
+    ] = "",
+    limit: Limit = 50,
+) -> None:
+    """Lists API keys without their secrets, newest first, revoked ones included."""
+    method, answer = shell.connection.admin.ListApiKeys, admin_pb2.ListApiKeysResponse()
+    request = admin_pb2.ListApiKeysRequest(tenant_id=tenant)
+    shell.show(
+        await whole(shell, method, request, answer, "api_keys", limit), lambda keys: _keys(keys.api_keys)
+    )
+
+
+async def revoke_key(
+    shell: Shell, key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="The key's id.")]
+) -> None:
+    """Revokes an API key, everywhere within 30 seconds; the same again changes nothing."""
+    request = admin_pb2.RevokeApiKeyRequest(key_id=key_id)
+    response = await shell.connection.call(shell.connection.admin.RevokeApiKey, request)
+    shell.show(response, lambda answer: _keys([answer.api_key]))
+
+
+def _keys(keys: Sequence[admin_pb2.ApiKey]) -> RenderableType:
+    if not keys:
+        return "no keys"
+    table = words.listing("key", "name", "may", "created", "expires", "revoked")
+    for key in keys:
+        scopes = [words.word(admin_pb2.ApiKeyScope.Name, each, "API_KEY_SCOPE_") for each in key.scopes]
+        table.add_row(
+            key.key_id,
+            escape(key.display_name),
+            ", ".join(scopes),
+            shown(key.created_at),
+            shown(key.expires_at) if key.HasField("expires_at") else "",
+            shown(key.revoked_at) if key.HasField("revoked_at") else "",
+        )
+    return table
 
 
 async def grant(

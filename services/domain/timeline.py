@@ -5,7 +5,7 @@ Pure, and exactly the five rules of docs/adr/0005-time.md: evidence decides, nev
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Instant, Precision
@@ -20,6 +20,8 @@ from services.domain.kernel.turns import Turns
 from services.domain.kernel.unended import Unended, exact
 from services.domain.kernel.unknown import unknown_starts
 from services.domain.records import Claim, Denial, End
+
+_INSTANT: Final = Precision.INSTANT
 
 
 class DerivedSpan(NamedTuple):
@@ -54,9 +56,7 @@ def timeline(
     statement's object, by which ties are broken. Cost is near that of sorting the records; with a plain
     function for `contradicts`, one call for each pair of statements comes on top.
     """
-    claimed: dict[StatementId, list[Claim]] = {}
-    for claim in claims:
-        claimed.setdefault(claim.statement, []).append(claim)
+    claimed, bounded, coarse = _told(claims)
     ended: dict[StatementId, list[End]] = {}
     for end in ends:
         ended.setdefault(end.statement, []).append(end)
@@ -67,16 +67,14 @@ def timeline(
     lives: dict[StatementId, Life] = {}
     unended: dict[StatementId, Unended] = {}
     for object in objects:
-        said = claimed.get(object, [])
-        simple = None if object in ended else exact(said)
-        if simple is not None:
-            stays[object] = simple
-        elif object in ended or any(claim.end is not None for claim in said):
-            lives[object] = Life(object, said, ended.get(object, ()))
+        if object in ended or object in bounded:
+            lives[object] = Life(object, claimed.get(object, []), ended.get(object, ()))
             stays[object] = []
-        else:
-            unended[object] = Unended(said)
+        elif object in coarse:
+            unended[object] = Unended(claimed[object])
             stays[object] = unended[object].settled()
+        else:
+            stays[object] = exact(claimed[object])
     stays = _lived(stays, lives, rivals, denied)
     moved = begun({**lives, **unended}, stays, rivals, denied) if lives or unended else {}
     for object, periods in moved.items():
@@ -93,6 +91,22 @@ def timeline(
     if any(after <= before for before, after in pairwise(starts)):
         spans.sort(key=lambda span: (_start(span), content(span.statement), span.statement))
     return tuple(spans)
+
+
+def _told(
+    claims: Iterable[Claim],
+) -> tuple[dict[StatementId, list[Claim]], set[StatementId], set[StatementId]]:
+    """The claims of each object; the objects of which one states an end; those that name a coarse start."""
+    claimed: dict[StatementId, list[Claim]] = {}
+    bounded: set[StatementId] = set()
+    coarse: set[StatementId] = set()
+    for claim in claims:
+        claimed.setdefault(claim.statement, []).append(claim)
+        if claim.end is not None:
+            bounded.add(claim.statement)
+        elif claim.start_precision is not _INSTANT and claim.start is not None:
+            coarse.add(claim.statement)
+    return claimed, bounded, coarse
 
 
 def _held(

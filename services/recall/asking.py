@@ -11,6 +11,7 @@ from services.recall.facts_index import FactsIndex
 from services.recall.fuse import Leg
 from services.recall.plan import Plan
 from services.recall.question import Question
+from services.recall.readings import ReadAs
 from services.recall.revisions import Known
 from services.recall.standing import Time
 from services.recall.texts_index import TextsIndex
@@ -29,6 +30,7 @@ class Asking:
     plan: Plan
     time: Time
     known: Known
+    reads: ReadAs
     hints: Sequence[Entity]
     terms: Sequence[str]
     vector: Vector | None

@@ -10,6 +10,7 @@ from services.recall.asking import Asking, dense_leg
 from services.recall.care import at_once
 from services.recall.fuse import Leg
 from services.recall.ranking import FactFound, rank_facts, standing_of, with_slots
+from services.recall.readings import shown_as, steps_as
 from services.recall.seeds import MAX_FOUND, weighed
 from services.recall.slots import Slots, read_slots
 from services.recall.standing import Time
@@ -74,15 +75,15 @@ class Facts:
         if asking.vector is not None and not named and not words:
             leg = dense_leg(self._vectors, asking, "entities_dense", Collection.ENTITIES, 3, VectorFilter())
             found = await asking.care.of(leg, None)
-            near = found.hits if found else ()
+            near = _as_read(found.hits, asking) if found else ()
         return weighed(named, words, near)
 
     async def _walk(self, asking: Asking, seeds: Mapping[EntityId, float]) -> dict[StatementId, Reached]:
         if not seeds:
             return {}
-        steps = await self._graph.walk(
-            asking.scope, list(seeds), _walk_time(asking), asking.question.limits.hops, PER_LEVEL
-        )
+        hops, together = asking.question.limits.hops, asking.reads.together
+        met = await self._graph.walk(asking.scope, list(seeds), _walk_time(asking), hops, PER_LEVEL, together)
+        steps = await steps_as(self._graph, asking.scope, met, asking.reads)
         return reach(steps, seeds, asking.plan.cues.predicates)
 
     async def _timed(self, asking: Asking) -> Leg | None:
@@ -127,7 +128,8 @@ class Facts:
     async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> dict[StatementId, StatementView]:
         """The hits that stand to the time asked about, read from the store as known."""
         ids = list(dict.fromkeys(StatementId(id) for leg in legs for id, _ in leg.hits))
-        views = await self._graph.views(asking.scope, ids, AsOf(asking.known.at)) if ids else ()
+        found = await self._graph.views(asking.scope, ids, AsOf(asking.known.at)) if ids else ()
+        views = await shown_as(self._graph, asking.scope, found, asking.reads)
         aspects = asking.question.aspects
         return {
             view.statement.id: view
@@ -144,12 +146,20 @@ class Facts:
     async def _slots(self, asking: Asking, found: Sequence[FactFound], own: Records | None) -> Slots:
         views = [fact.view for fact in found]
         verdicts = own.verdicts if own else ()
-        return await read_slots(self._graph, self._vocabulary, asking.scope, views, verdicts, asking.known.at)
+        return await read_slots(
+            self._graph, self._vocabulary, asking.scope, views, verdicts, asking.known.at, asking.reads
+        )
 
 
 def _entities_by_words(asking: Asking) -> Sequence[tuple[str, float]]:
     index = asking.facts_index
-    return index.entities.best(index.entities.scores(asking.terms), MAX_FOUND) if index else ()
+    if index is None:
+        return ()
+    return _as_read(index.entities.best(index.entities.scores(asking.terms), MAX_FOUND), asking)
+
+
+def _as_read(hits: Sequence[tuple[str, float]], asking: Asking) -> Sequence[tuple[str, float]]:
+    return [(asking.reads.root(EntityId(id)), score) for id, score in hits]
 
 
 def _walk_time(asking: Asking) -> AsOf:

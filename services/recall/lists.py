@@ -1,6 +1,6 @@
 """Lists: statements by filters, page by page, and walks from seeds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import recall_pb2 as pb
@@ -13,9 +13,10 @@ from services.recall.describe import describe
 from services.recall.messages import entity_out
 from services.recall.parts import Parts
 from services.recall.question import MAX_HOPS
+from services.recall.readings import ReadAs, Readings, shown_as, steps_as
 from services.recall.revisions import Known, Revisions
 from services.recall.seeds import Names
-from services.stores.graph.port import AsOf, StatementFilter, StatementView
+from services.stores.graph.port import AsOf, StatementFilter, StatementView, Step
 from services.stores.paging import Listed, Page
 from services.wire.fields import entity_type, maybe
 
@@ -40,20 +41,23 @@ class _Asked:
 class Lists:
     """Lists and walks, as known at a revision."""
 
-    def __init__(self, parts: Parts, revisions: Revisions, names: Names) -> None:
+    def __init__(self, parts: Parts, revisions: Revisions, names: Names, readings: Readings) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
+        self._readings = readings
 
     async def statements(self, scope: Scope, request: pb.ListStatementsRequest) -> pb.ListStatementsResponse:
         """A name that nothing has here gives an empty list. Raises ValidationFailed, RevisionNotReady."""
         known = await self._revisions.known(scope, request.known_at, request.min_revision)
-        asked = await self._asked(scope, request, known)
+        reads = await self._readings.of(scope, known.at)
+        asked = await self._asked(scope, request, known, reads)
         size = min(request.page_size, MAX_PAGE) if request.page_size > 0 else DEFAULT_PAGE
         listed = await self._page(scope, asked, Page(size, request.after)) if asked else Listed([])
-        described = await describe(self._parts.graph, self._parts.revisions, scope, listed.items, known.at)
+        views = await shown_as(self._parts.graph, scope, listed.items, reads)
+        described = await describe(self._parts.graph, self._parts.revisions, scope, views, known.at)
         return pb.ListStatementsResponse(
-            statements=[described.statement(view) for view in listed.items],
+            statements=[described.statement(view) for view in views],
             after=listed.after,
             revision=known.at,
         )
@@ -71,11 +75,13 @@ class Lists:
         at = AsOf(known.at) if request.include_ended else AsOf(known.at, _as_of(request))
         per_level = min(request.per_level, MAX_PER_LEVEL) if request.per_level > 0 else DEFAULT_PER_LEVEL
         hops = min(max(request.max_hops, 0), MAX_HOPS)
-        steps = (
-            await self._parts.graph.walk(scope, [seed.id for seed in seeds], at, hops, per_level)
-            if seeds and hops
-            else ()
-        )
+        steps: Sequence[Step] = ()
+        if seeds and hops:
+            reads = await self._readings.of(scope, known.at)
+            met = await self._parts.graph.walk(
+                scope, [seed.id for seed in seeds], at, hops, per_level, reads.together
+            )
+            steps = await steps_as(self._parts.graph, scope, met, reads)
         described = await describe(
             self._parts.graph, self._parts.revisions, scope, [step.view for step in steps], known.at
         )
@@ -88,7 +94,9 @@ class Lists:
             revision=known.at,
         )
 
-    async def _asked(self, scope: Scope, request: pb.ListStatementsRequest, known: Known) -> _Asked | None:
+    async def _asked(
+        self, scope: Scope, request: pb.ListStatementsRequest, known: Known, reads: ReadAs
+    ) -> _Asked | None:
         """None when a filter names what is not here."""
         subjects = await self._ids(scope, request.subject, request.subject_type, known.at)
         predicates = (
@@ -103,9 +111,9 @@ class Lists:
         aspects = [_aspect(name) for name in request.aspects if name]
         literal = request.object if request.object and not objects else ""
         where = StatementFilter(
-            subjects=subjects,
-            predicates=predicates,
-            objects=objects,
+            subjects=reads.spread(subjects),
+            predicates=reads.spread(predicates),
+            objects=reads.spread(objects),
             # An unclassified statement can't be asked of the store.
             aspects=() if "" in request.aspects else aspects,
             episodes=episodes,

@@ -1,15 +1,18 @@
 """Plan: what a question asks for, read by rules, without a model: names, times, intent, cues."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfoNotFoundError
 
 from services.domain import dates
 from services.domain.dates import Relation, TimeExpression
 from services.domain.graph import Entity
 from services.domain.instants import Instant, Interval, Precision, period
+from services.domain.scope import Scope
 from services.recall.cues import Cues, Intent, PredicateWords, read_cues
-from services.recall.mentions import AliasTable, Mention, speaks_of_self
+from services.recall.mentions import AliasTable, Mention, Named, speaks_of_self
+from services.recall.readings import ReadAs
+from services.stores.graph.port import GraphStore
 
 _READ_CHARACTERS = 4_000
 """Dates are looked for in this much of a question."""
@@ -69,6 +72,29 @@ def make_plan(asked: Asked, table: AliasTable, predicates: PredicateWords | None
         period=_period(times),
         timeless=_without(asked.query, times),
     )
+
+
+async def plan_as(graph: GraphStore, scope: Scope, plan: Plan, reads: ReadAs) -> Plan:
+    """The plan with what its entities and predicates read as. Raises StoreUnavailable."""
+    if not reads.merged:
+        return plan
+    cues = replace(plan.cues, predicates=frozenset(map(reads.root, plan.cues.predicates)))
+    named = {one.id: one for mention in plan.mentions for one in mention.entities}
+    roots = sorted({reads.root(id) for id in named} - named.keys())
+    if roots:
+        for root in await graph.entities(scope, roots):
+            named[root.id] = Named(root.id, root.name, root.type, root.key)
+    mentions = [
+        replace(
+            mention, entities=_each_once([named.get(reads.root(one.id), one) for one in mention.entities])
+        )
+        for mention in plan.mentions
+    ]
+    return replace(plan, mentions=tuple(mentions), cues=cues)
+
+
+def _each_once(entities: Sequence[Named]) -> tuple[Named, ...]:
+    return tuple({one.id: one for one in entities}.values())
 
 
 def _user(asked: Asked, table: AliasTable, mentions: Sequence[Mention]) -> list[Mention]:

@@ -9,7 +9,7 @@ from services.domain.graph import Entity
 from services.domain.identity import Merge, merged
 from services.domain.ids import EntityId, Revision
 from services.domain.scope import Scope
-from services.stores.graph.port import GraphStore, StatementView
+from services.stores.graph.port import GraphStore, StatementView, Step
 from services.stores.memory.groups import all_merges
 from services.stores.memory.port import ReadingStore
 
@@ -111,3 +111,11 @@ async def shown_as(
 
 def _nodes(view: StatementView) -> Iterable[Entity]:
     return (node for node in (view.subject, view.predicate, view.object) if node is not None)
+
+
+async def steps_as(graph: GraphStore, scope: Scope, steps: Sequence[Step], reads: ReadAs) -> list[Step]:
+    """Steps of a walk over what entities read as, as `shown_as`."""
+    views = await shown_as(graph, scope, [step.view for step in steps], reads)
+    return [
+        replace(step, view=view, via=reads.root(step.via)) for step, view in zip(steps, views, strict=True)
+    ]

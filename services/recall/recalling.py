@@ -19,9 +19,10 @@ from services.recall.mentions import AliasTable
 from services.recall.pack import pack
 from services.recall.parts import Parts
 from services.recall.passages import PassageFound, Passages
-from services.recall.plan import Plan, make_plan
+from services.recall.plan import Plan, make_plan, plan_as
 from services.recall.question import Question, question_in
 from services.recall.ranking import FactFound
+from services.recall.readings import AS_THEMSELVES, Readings
 from services.recall.revisions import Known, Revisions
 from services.recall.seeds import Hints, Names
 from services.recall.standing import Time
@@ -43,10 +44,11 @@ class _Found:
 class Recalling:
     """Answers questions. Indexes only propose: what is shown is read from the stores, as asked."""
 
-    def __init__(self, parts: Parts, revisions: Revisions, names: Names) -> None:
+    def __init__(self, parts: Parts, revisions: Revisions, names: Names, readings: Readings) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
+        self._readings = readings
         self.facts_shelf = parts.facts_shelf()
         self.texts_shelf = parts.texts_shelf(self.facts_shelf.drop)
         self._facts = Facts(parts.graph, parts.vectors, parts.vocabulary)
@@ -93,6 +95,7 @@ class Recalling:
     async def _asking(
         self, scope: Scope, question: Question, known: Known, care: Care
     ) -> tuple[Asking, Hints]:
+        reads = await care.of(self._readings.of(scope, known.at), AS_THEMSELVES)
         async with at_once() as group:
             facts = group.create_task(care.of(self.facts_shelf.get(scope, known.current), None))
             texts = group.create_task(care.of(self.texts_shelf.get(scope, known.current), None))
@@ -100,12 +103,14 @@ class Recalling:
             embedding = group.create_task(care.of(self._vector(question.asked.query), None))
         hints, index = hinting.result(), facts.result()
         plan = await self._plan(question, known, care, index)
+        plan = await care.of(plan_as(self._parts.graph, scope, plan, reads), plan)
         asking = Asking(
             scope=scope,
             question=question,
             plan=plan,
             time=_time(question, plan),
             known=known,
+            reads=reads,
             hints=hints.entities,
             terms=terms(question.asked.query),
             vector=embedding.result(),

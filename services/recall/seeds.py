@@ -10,6 +10,7 @@ from services.domain.names import compatible, name_key
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
 from services.recall.ids import is_our_id
+from services.recall.readings import Readings
 from services.stores.graph.port import GraphStore
 
 NAMED, FOUND_BY_WORDS, FOUND_BY_VECTOR = 1.0, 0.5, 0.3
@@ -27,11 +28,15 @@ class Hints:
 
 
 class Names:
-    """Finds entities and predicates by the ids and names of callers, as known at a revision."""
+    """Finds entities and predicates by the ids and names of callers, as known at a revision.
 
-    def __init__(self, graph: GraphStore, vocabulary: Vocabulary) -> None:
+    One that reads as another is found as that one.
+    """
+
+    def __init__(self, graph: GraphStore, vocabulary: Vocabulary, readings: Readings) -> None:
         self._graph = graph
         self._vocabulary = vocabulary
+        self._readings = readings
 
     async def entities(
         self, scope: Scope, named: str, known_at: Revision, type: EntityType = EntityType.UNKNOWN
@@ -42,14 +47,16 @@ class Names:
     async def predicates(self, scope: Scope, named: str, known_at: Revision) -> list[Entity]:
         """The predicate of an id, or of a name in any spelling or alias."""
         if is_our_id(named):
-            found = await self._graph.entities(scope, [EntityId(named)])
-            return [one for one in found if one.created_at <= known_at and one.type is EntityType.PREDICATE]
+            by_id = await self._graph.entities(scope, [EntityId(named)])
+            found = [one for one in by_id if one.created_at <= known_at and one.type is EntityType.PREDICATE]
+            return await self._roots(scope, found, known_at)
         try:
             key = self._vocabulary.canonical(named)
         except ValueError:
             return []
         by_key = await self._graph.find_entities(scope, [key], known_at)
-        return [one for one in by_key.get(key, ()) if one.type is EntityType.PREDICATE]
+        found = [one for one in by_key.get(key, ()) if one.type is EntityType.PREDICATE]
+        return await self._roots(scope, found, known_at)
 
     async def hints(self, scope: Scope, hints: Sequence[str], known_at: Revision) -> Hints:
         """What hints mean. Raises EntityNotFound for an id that is not here."""
@@ -72,14 +79,26 @@ class Names:
         found: dict[str, list[Entity]] = {}
         for name in named:
             those = by_key.get(keys[name], ()) if name in keys else _one(by_id, EntityId(name))
-            found[name] = [
+            fitting = [
                 one
                 for one in those
                 if one.created_at <= known_at
                 and one.type is not EntityType.PREDICATE
                 and compatible(one.type, type)
             ]
+            found[name] = await self._roots(scope, fitting, known_at)
         return found
+
+    async def _roots(self, scope: Scope, found: Sequence[Entity], known_at: Revision) -> list[Entity]:
+        """What these read as, each once."""
+        if not found:
+            return []
+        reads = await self._readings.of(scope, known_at)
+        here = {one.id: one for one in found}
+        roots = list(dict.fromkeys(reads.root(id) for id in here))
+        others = [id for id in roots if id not in here]
+        here |= {one.id: one for one in await self._graph.entities(scope, others)} if others else {}
+        return [here[id] for id in roots if id in here]
 
 
 def _one(by_id: Mapping[EntityId, Entity], id: EntityId) -> list[Entity]:

@@ -28,14 +28,14 @@ class Recall:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         revisions = Revisions(parts.revisions, parts.options.wait_seconds)
-        names = Names(parts.graph, parts.vocabulary)
         readings = Readings(parts.readings)
-        self._recalling = Recalling(parts, revisions, names)
-        self._statements = Statements(parts, revisions, names)
-        self._lists = Lists(parts, revisions, names)
+        names = Names(parts.graph, parts.vocabulary, readings)
+        self._recalling = Recalling(parts, revisions, names, readings)
+        self._statements = Statements(parts, revisions, names, readings)
+        self._lists = Lists(parts, revisions, names, readings)
         self._entities = Entities(parts, revisions, names, readings)
         self._browsing = Browsing(parts, revisions)
-        self._surroundings = Surroundings(parts)
+        self._surroundings = Surroundings(parts, readings)
 
     @property
     def held_scopes(self) -> int:

@@ -7,6 +7,7 @@ from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.records import Verdict
 from services.domain.scope import Scope
+from services.recall.readings import ReadAs, shown_as
 from services.stores.graph.port import AsOf, GraphStore, StatementFilter, StatementView
 from services.stores.paging import Page
 
@@ -24,27 +25,30 @@ async def read_slots(
     views: Sequence[StatementView],
     verdicts: Sequence[Verdict],
     known_at: Revision,
+    reads: ReadAs,
 ) -> Slots:
     """What competes with some statements: in a SINGLE slot all of it, elsewhere what `verdicts` connect.
 
+    `views` are shown as their nodes read, and so are the answers.
     Raises StoreUnavailable.
     """
     single = [view for view in views if _is_single(view, vocabulary)]
     rivals: dict[StatementId, StatementView] = {view.statement.id: view for view in views}
     if single:
         where = StatementFilter(
-            subjects=list({view.subject.id for view in single}),
-            predicates=list({view.predicate.id for view in single}),
+            subjects=reads.spread(view.subject.id for view in single),
+            predicates=reads.spread(view.predicate.id for view in single),
             include_ended=True,
         )
         listed = await graph.list_statements(scope, where, AsOf(known_at), Page(MAX_RIVALS))
-        rivals |= {view.statement.id: view for view in listed.items}
+        shown = await shown_as(graph, scope, listed.items, reads)
+        rivals |= {view.statement.id: view for view in shown}
     multi = {view.statement.id for view in views} - {view.statement.id for view in single}
     pairs = [pair for pair in ((one.left, one.right) for one in verdicts) if multi.intersection(pair)]
     paired = dict.fromkeys(id for pair in pairs for id in pair)
     missing = [id for id in paired if id not in rivals][:MAX_RIVALS]
     if missing:
-        found = await graph.views(scope, missing, AsOf(known_at))
+        found = await shown_as(graph, scope, await graph.views(scope, missing, AsOf(known_at)), reads)
         rivals |= {view.statement.id: view for view in found if view.spans}
     slots: dict[tuple[EntityId, EntityId], list[StatementView]] = defaultdict(list)
     for view in rivals.values():

@@ -11,6 +11,7 @@ from services.domain.scope import Scope
 from services.recall.describe import Described, describe
 from services.recall.messages import entity_out
 from services.recall.parts import Parts
+from services.recall.readings import Readings, shown_as
 from services.recall.revisions import Revisions
 from services.recall.seeds import Names
 from services.stores.graph.port import AsOf, StatementView
@@ -20,10 +21,11 @@ from services.wire.fields import entity_type
 class Statements:
     """Reads statements as known at a revision."""
 
-    def __init__(self, parts: Parts, revisions: Revisions, names: Names) -> None:
+    def __init__(self, parts: Parts, revisions: Revisions, names: Names, readings: Readings) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
+        self._readings = readings
 
     async def read(self, scope: Scope, request: pb.ReadStatementRequest) -> pb.ReadStatementResponse:
         """Raises StatementNotFound, RevisionNotReady, StoreUnavailable."""
@@ -33,6 +35,7 @@ class Statements:
         # One whose text was forgotten is told by its id and dates alone, as the log of beliefs keeps them.
         if not views:
             raise StatementNotFound(request.statement_id)
+        views = await shown_as(self._parts.graph, scope, views, await self._readings.of(scope, known.at))
         past = request.include_past_beliefs
         described = await describe(
             self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True
@@ -70,12 +73,15 @@ class Statements:
     async def _slot(
         self, scope: Scope, subjects: Sequence[Entity], predicate: Entity, known_at: Revision
     ) -> tuple[Entity, list[StatementView]]:
-        """Of several entities of one name, the first that has anything in the slot."""
+        """Of several entities of one name, the first that has anything in its group's slot."""
+        reads = await self._readings.of(scope, known_at)
         for subject in subjects:
-            ids = await self._parts.graph.slot(scope, subject.id, predicate.id)
-            views = await self._parts.graph.views(scope, ids, AsOf(known_at))
+            pairs = [(one, other) for one in reads.group(subject.id) for other in reads.group(predicate.id)]
+            slots = await self._parts.graph.slots(scope, pairs)
+            ids = [id for pair in pairs for id in slots.get(pair, ())]
+            views = await self._parts.graph.views(scope, ids, AsOf(known_at)) if ids else ()
             if views:
-                return subject, list(views)
+                return subject, await shown_as(self._parts.graph, scope, views, reads)
         return subjects[0], []
 
 

@@ -13,6 +13,7 @@ from services.llm.port import Vectors
 from services.llm.tasks import KnownFact
 from services.recall.care import at_once
 from services.recall.parts import Parts
+from services.recall.readings import Readings, shown_as
 from services.stores.graph.port import AsOf, StatementView
 from services.stores.vectors.port import Collection
 from services.wire.facts import known_out, turn_of
@@ -31,8 +32,9 @@ MAX_TURNS = 64
 class Surroundings:
     """Gathers the context of an episode."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, readings: Readings) -> None:
         self._parts = parts
+        self._readings = readings
 
     async def gather(self, scope: Scope, request: pb.GatherContextRequest) -> pb.GatherContextResponse:
         """Raises EpisodeNotFound, StoreUnavailable, EngineError."""
@@ -93,7 +95,8 @@ class Surroundings:
         views = await self._parts.graph.views(scope, [StatementId(id) for id in scores], AsOf(current))
         believed = [view for view in views if view.spans and view.statement.fact]
         believed.sort(key=lambda view: (-scores[view.statement.id], view.statement.id))
-        return believed[:FACTS]
+        reads = await self._readings.of(scope, current)
+        return await shown_as(self._parts.graph, scope, believed[:FACTS], reads)
 
     async def _nearest(
         self, scope: Scope, collection: Collection, vectors: Vectors, limit: int

@@ -287,9 +287,12 @@ class Comparison:
                 return
             after, model_after = page.after, model.after
 
-    async def walk(self, at: AsOf, hops: int, per_level: int) -> None:
+    async def walk(self, at: AsOf, hops: int, per_level: int, together: str = "") -> None:
+        """`together`: names of entities that read as one."""
         seeds = [self._make.entity("a").id, self._make.entity("knows", EntityType.PREDICATE).id]
+        group = [self._make.entity(name).id for name in together]
         steps = [
-            await store.walk(self._scope, seeds, at, hops, per_level) for store in (self._store, self._model)
+            await store.walk(self._scope, seeds, at, hops, per_level, dict.fromkeys(group, group))
+            for store in (self._store, self._model)
         ]
         assert steps[0] == steps[1]

@@ -49,7 +49,8 @@ class GraphStoreContract(GraphWrites, GraphTime, GraphLists, GraphWalks, GraphIs
             await both.list_entities(
                 data.draw(entity_filters(make)), at.known_at, data.draw(st.integers(1, 3))
             )
-            await both.walk(at, data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4)))
+            together = data.draw(st.sampled_from(["", "ab", "bc", "abc"]))
+            await both.walk(at, data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4)), together)
         await both.forget(data.draw(forgettings(history)), history)
         await both.look(history.statements, at)
         await both.list_entities(data.draw(entity_filters(make)), at.known_at, 2)

@@ -45,6 +45,24 @@ class GraphWalks(GraphSuite):
         onward = await store.walk(make.scope, [a], NOW, 3, 10)
         assert [step.via for step in onward] == [a, b, c]
 
+    async def test_those_that_read_as_one_are_one_node(self, store: GraphStore, make: Maker) -> None:
+        """A walk that meets one of a group goes on from all of it, and never between them."""
+        a, b, c, d = await self.chain(store, make)
+        group = dict.fromkeys((a, c), (c, a))
+        assert shown(await store.walk(make.scope, [a], NOW, 2, 10, group)) == [
+            (1, "c knows d"),
+            (1, "b knows c"),
+            (1, "a knows b"),
+        ]
+        from_b = await store.walk(make.scope, [b], NOW, 2, 10, dict.fromkeys((c, d), (c, d)))
+        assert [(step.hop, step.view.statement.fact, step.via) for step in from_b] == [
+            (1, "b knows c", b),
+            (1, "a knows b", b),
+            (2, "c knows d", c),
+        ]
+        capped = await store.walk(make.scope, [a], NOW, 3, 1, dict.fromkeys((a, b), (a, b)))
+        assert shown(capped) == [(1, "b knows c"), (2, "c knows d")]
+
     async def test_no_hops_or_no_seeds_find_nothing(self, store: GraphStore, make: Maker) -> None:
         [a, *_] = await self.chain(store, make)
         assert await store.walk(make.scope, [a], NOW, 0, 10) == []

@@ -1,7 +1,7 @@
 """NaiveGraph: the graph port in memory, as plainly as can be. The model that real stores are held to."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from services.domain.scope import Scope
 from services.stores.errors import UnstorableText
 from services.stores.graph.port import (
     NAME_HEAD,
+    NOBODY,
     Alias,
     AsOf,
     Commit,
@@ -24,6 +25,7 @@ from services.stores.graph.port import (
     StatementFilter,
     StatementView,
     Step,
+    Together,
 )
 from services.stores.paging import Listed, Page
 from services.stores.sql.rows import is_storable
@@ -170,10 +172,16 @@ class NaiveGraph:
         return Listed(items, items[-1].statement.id if begin + page.size < len(found) else "")
 
     async def walk(
-        self, scope: Scope, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int
+        self,
+        scope: Scope,
+        seeds: Sequence[EntityId],
+        at: AsOf,
+        max_hops: int,
+        per_level: int,
+        together: Together = NOBODY,
     ) -> Sequence[Step]:
         steps: list[Step] = []
-        visited = frontier = set(seeds)
+        visited = frontier = _grouped(seeds, together)
         for hop in range(1, max_hops + 1):
             met = {step.view.statement.id for step in steps}
             level = [
@@ -186,7 +194,8 @@ class NaiveGraph:
                 via = next(node.id for node in _ends(view) if node.id in frontier)
                 steps.append(Step(view, hop, via))
             nodes = [node for view in level for node in _ends(view)]
-            frontier = {node.id for node in nodes if node.type is not EntityType.PREDICATE} - visited
+            beyond = [node.id for node in nodes if node.type is not EntityType.PREDICATE]
+            frontier = _grouped(beyond, together) - visited
             visited = visited | frontier
         return steps
 
@@ -306,6 +315,10 @@ class NaiveGraph:
         return any(
             span.ended_by in causes for span in self._spans(scope, view.statement.id, AsOf(at.known_at))
         )
+
+
+def _grouped(nodes: Iterable[EntityId], together: Together) -> set[EntityId]:
+    return set(nodes).union(*(together[node] for node in nodes if node in together))
 
 
 def _begin(ids: Sequence[str], after: str) -> int:

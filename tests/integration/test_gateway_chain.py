@@ -25,15 +25,13 @@ from palimpsest.v1 import credits_pb2, credits_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from tests.doubles.gateway import Refusal, RunningGateway, gateway_servicers, running_gateway
 
 NOT_SERVED_BY_THE_GATEWAY_ALONE = {
-    "GraphService": (
-        "UpdateGraph ListGraphs DeclarePredicate ListPredicates SetIngestionRule ListIngestionRules"
-    ),
+    "GraphService": "DeclarePredicate ListPredicates SetIngestionRule ListIngestionRules",
     "MemoryService": "*",
     "RecallService": "*",
-    "JobService": "ListJobs CancelJob RetryJob",
+    "JobService": "CancelJob RetryJob",
     "CreditService": "WatchBalance",
     "PrivacyService": "*",
-    "AdminService": "SuspendTenant ListApiKeys RevokeApiKey RefundCharge SetLimits SetPrices GetUsage",
+    "AdminService": "RefundCharge SetPrices GetUsage",
 }
 
 

@@ -27,7 +27,15 @@ from services.stores.graph.sql import SqlGraphStore
 from services.stores.paging import Page
 from services.stores.sql.engine import sqlite_engine
 from tests.builders import SAID, Maker, a_scope, closing, revoking, text
-from tests.contracts.graph_model import Comparison, History, asked, filters, forgettings, histories
+from tests.contracts.graph_model import (
+    Comparison,
+    History,
+    asked,
+    entity_filters,
+    filters,
+    forgettings,
+    histories,
+)
 from tests.doubles.graphd import Fault, FaultKind, Graphd
 
 SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, HealthCheck.too_slow]
@@ -118,7 +126,9 @@ async def test_the_same_history_reads_the_same(pair: Pair, data: st.DataObject) 
         await both.look(history.statements, at)
         await both.nodes(at)
         await both.list(data.draw(filters(make)), at, data.draw(st.integers(1, 4)))
-        await both.walk(at, data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4)))
+        await both.list_entities(data.draw(entity_filters(make)), at.known_at, data.draw(st.integers(1, 3)))
+        group = data.draw(st.sampled_from(["", "ab", "bc"]))
+        await both.walk(at, data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4)), group)
     await both.scan(data.draw(st.integers(1, 3)))
     await both.hulls(history.statements)
     await both.forget(data.draw(forgettings(history)), history)

@@ -18,7 +18,7 @@ from services.stores.errors import StoreUnavailable
 from services.stores.graph.nebula.bootstrap import bootstrap
 from services.stores.graph.nebula.settings import NebulaSettings
 from services.stores.graph.nebula.store import NebulaGraphStore
-from services.stores.graph.port import AsOf, Commit, Forgetting, GraphStore, StatementFilter
+from services.stores.graph.port import AsOf, Commit, EntityFilter, Forgetting, GraphStore, StatementFilter
 from services.stores.paging import Page
 from tests.builders import Maker, a_scope, closing, on, revoking, text, together
 from tests.doubles.graphd import Fault, FaultKind, Graphd
@@ -102,6 +102,9 @@ READS: Mapping[str, Read] = {
     "find_entities": lambda store: store.find_entities(MAKE.scope, ["mara", "globex"], LATEST),
     "entities": lambda store: store.entities(MAKE.scope, [one.id for one in FACTS.entities]),
     "aliases": lambda store: store.aliases(MAKE.scope, LATEST),
+    "aliases_of": lambda store: store.aliases_of(MAKE.scope, [WORKS.subject], LATEST),
+    "list_entities": lambda store: store.list_entities(MAKE.scope, EntityFilter((), "m"), LATEST, Page(2)),
+    "degrees": lambda store: store.degrees(MAKE.scope, [[WORKS.subject, LIVES.subject]], AsOf(LATEST)),
     "views": lambda store: store.views(MAKE.scope, [WORKS.id, LIVES.id], AsOf(LATEST)),
     "records": lambda store: store.records(MAKE.scope, [WORKS.id, LIVES.id, AGE.id]),
     "slot": lambda store: store.slot(MAKE.scope, WORKS.subject, WORKS.predicate),

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from services.domain.graph import GraphAspect
+from services.domain.graph import EntityType, GraphAspect
 from services.domain.ids import EntityId, Revision
 from services.stores.errors import StoreUnavailable
-from services.stores.graph.port import AsOf, Commit, Forgetting, GraphStore, StatementFilter
+from services.stores.graph.port import AsOf, Commit, EntityFilter, Forgetting, GraphStore, StatementFilter
 from services.stores.graph.sql import SqlGraphStore
 from services.stores.paging import Page
 from services.stores.sql.engine import postgres_engine, sqlite_engine
@@ -45,6 +45,12 @@ CALLS: dict[str, list[Call]] = {
     "find_entities": [lambda store: store.find_entities(MAKE.scope, ["mara"], Revision(9))],
     "entities": [lambda store: store.entities(MAKE.scope, NODES)],
     "aliases": [lambda store: store.aliases(MAKE.scope, Revision(9))],
+    "aliases_of": [lambda store: store.aliases_of(MAKE.scope, NODES, Revision(9))],
+    "list_entities": [
+        lambda store, where=where: store.list_entities(MAKE.scope, where, Revision(9), Page(2))  # type: ignore[misc] # defaults bind the loop's values
+        for where in (EntityFilter(), EntityFilter([EntityType.CONCEPT], "ma", NODES))
+    ],
+    "degrees": [lambda store: store.degrees(MAKE.scope, [NODES[:2], NODES[2:]], AT)],
     "views": [lambda store: store.views(MAKE.scope, IDS, AT)],
     "records": [lambda store: store.records(MAKE.scope, IDS)],
     "slot": [lambda store: store.slot(MAKE.scope, NODES[0], NODES[1])],
@@ -65,7 +71,7 @@ CALLS: dict[str, list[Call]] = {
 }
 
 
-WHOLE_GRAPHS = {"aliases", "counts", "erase"}
+WHOLE_GRAPHS = {"aliases", "list_entities", "counts", "erase"}
 """What looks at a whole graph by its nature; all else looks at what it was asked for."""
 
 

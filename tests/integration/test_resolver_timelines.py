@@ -17,6 +17,9 @@ from tests.integration.resolving import World, a_world, said
 
 CASES = yaml.safe_load((Path(__file__).parent.parent / "cases" / "timelines.yaml").read_text())
 DATED = [case for case in CASES if "assert" in case]
+BROTHERS = yaml.safe_load(
+    (Path(__file__).parent.parent / "data" / "brothers_of_timelines.yaml").read_text("utf-8")
+)
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,18 @@ def orders(told: list[Line]) -> list[list[Line]]:
 
 @pytest.mark.parametrize("case", DATED, ids=lambda case: str(case["id"]))
 async def test_a_case_comes_out_right(case: dict[str, Any], tmp_path: Path) -> None:
-    told = lines(case)
-    subject, predicate, _ = told[0].triple
+    await check(case, orders(lines(case)), tmp_path)
+
+
+@pytest.mark.parametrize("case", BROTHERS, ids=lambda case: str(case["id"]))
+async def test_a_brother_comes_out_right(case: dict[str, Any], tmp_path: Path) -> None:
+    await check(case, [lines(case)[::-1]], tmp_path)
+
+
+async def check(case: dict[str, Any], orders: Sequence[Sequence[Line]], tmp_path: Path) -> None:
+    subject, predicate, _ = orders[0][0].triple
     single = [case["slot"]] if "slot" in case else []
-    for number, order in enumerate(orders(told)):
+    for number, order in enumerate(orders):
         folder = tmp_path / str(number)
         folder.mkdir()
         async with a_world(folder, single) as world:

@@ -1,8 +1,9 @@
 """Coarse starts: a fact that began "in June" began after what was still seen in June (docs/adr/0013)."""
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple, Protocol
 
 from services.domain.ids import StatementId
 from services.domain.instants import Precision
@@ -10,6 +11,9 @@ from services.domain.kernel.periods import Coarse, bounds
 from services.domain.kernel.rivals import Rivals
 from services.domain.kernel.stays import AFTER, BEFORE, Denied, Stay
 from services.domain.records import Claim
+
+_INSTANT: Final = Precision.INSTANT
+_BEGUN: Final = itemgetter(0)
 
 
 class Starting(Protocol):
@@ -19,6 +23,10 @@ class Starting(Protocol):
     def coarse(self) -> Mapping[Coarse, Sequence[Claim]]: ...
     @property
     def said_at(self) -> Sequence[int]: ...
+    @property
+    def endless(self) -> bool:
+        """Whether no stay of the object has an end."""
+        ...
 
 
 class _Beginning(NamedTuple):
@@ -34,12 +42,8 @@ class _Beginning(NamedTuple):
     vouched: bool
 
 
-class _Sighting(NamedTuple):
-    """An object that began at `begun` had held up to `until`, so that a rival may have begun there."""
-
-    begun: int
-    until: int
-    object: StatementId
+_Sighting = tuple[int, int, StatementId]
+"""(begun, until, object): it began then and had held up to `until`, so that a rival may have begun there."""
 
 
 def begun(
@@ -57,13 +61,14 @@ def begun(
     if not beginnings:
         return found
     early, late = _sightings(stays, rivals, denied, {rivals.slot(each.object) for each in beginnings})
-    ahead = sorted(beginnings, key=lambda each: each.coarse.first)
-    later = _last(ahead, early, rivals, 1)
-    vouched = [each for each in reversed(ahead) if each.vouched]
-    for each, until in _last(vouched, late, rivals, -1).items():
-        later[each] = max(until, later.get(each, until))
-    for each, until in later.items():
-        found.setdefault(each.object, {})[each.coarse] = until
+    beginnings.sort(key=lambda each: each.coarse.first)
+    early.sort(key=_BEGUN, reverse=True)
+    late.sort(key=_BEGUN)
+    vouched = [each for each in reversed(beginnings) if each.vouched]
+    for those, sightings, direction in ((beginnings, early, 1), (vouched, late, -1)):
+        for each, until in _last(those, sightings, rivals, direction):
+            periods = found.setdefault(each.object, {})
+            periods[each.coarse] = max(until, periods.get(each.coarse, until))
     return found
 
 
@@ -73,18 +78,27 @@ def _beginnings(
     """What may have begun later than its period did; not what was over with its period."""
     found = []
     for object, life in lives.items():
-        ends = {stay.record: stay.end for stay in stays[object]} if life.coarse else {}
+        if not life.coarse:
+            continue
+        endless, said_at = life.endless, life.said_at
+        ends = {} if endless else {stay.record: stay.end for stay in stays[object]}
         for period, claims in life.coarse.items():
             first, after = period.first, bounds(period.first, period.precision)[1]
-            if any(ends[claim.id] <= after for claim in claims):
+            if not endless and any(ends[claim.id] <= after for claim in claims):
                 continue
-            known = [claim.seen if claim.seen > first else claim.attested_at for claim in claims]
-            mentions = bisect_left(life.said_at, first)
-            by = min(
-                [after - 1, *(at for at in known if at >= first), *life.said_at[mentions : mentions + 1]]
-            )
+            by, vouched = after - 1, False
+            for claim in claims:
+                known: int = claim.seen
+                if known > first:
+                    vouched = True
+                else:
+                    known = claim.attested_at
+                if first <= known < by:
+                    by = known
+            mention = bisect_left(said_at, first)
+            if mention < len(said_at) and said_at[mention] < by:
+                by = said_at[mention]
             if by > first:
-                vouched = any(claim.seen > first for claim in claims)
                 found.append(_Beginning(object, period, by, vouched))
     return found
 
@@ -99,32 +113,30 @@ def _sightings(
     """
     early: list[_Sighting] = []
     late: list[_Sighting] = []
-    concerned = [
-        stay
-        for object, stays_of in stays.items()
-        if rivals.slot(object) in slots or object in rivals.judged
-        for stay in stays_of
-    ]
-    for stay in concerned:
-        object = stay.object
-        undenied = not denied.any_of(object)
-        held: list[int] = []
-        if stay.end < AFTER and (undenied or not denied.before(object, stay.attested_at, stay.end)):
-            held.append(stay.end)
-        # Of a stay of unknown start the very start is known from others alone.
-        known = stay.start < stay.last or stay.start_precision is not None
-        seen = known and stay.last < stay.end and (undenied or _held_at(stay, denied))
-        if seen:
-            held.append(stay.last + 1)
-        precision = stay.start_precision
-        if stay.assumed or precision is None:
-            early += [_Sighting(BEFORE, until, object) for until in held]
+    slot_of, judged = rivals.slots, rivals.judged
+    for object, stays_of in stays.items():
+        if slot_of.get(object, object) not in slots and object not in judged:
             continue
-        early += [_Sighting(stay.start, until, object) for until in held]
-        if not stay.stated_end:
-            late += [_Sighting(stay.start, until, object) for until in held]
-            if seen and stay.last == stay.start and precision is not Precision.INSTANT:
-                late.append(_Sighting(stay.start, bounds(stay.start, precision)[1], object))
+        undenied = not denied.any_of(object)
+        for stay in stays_of:
+            _, _, start, last, end, attested_at, _, stated_end, assumed, precision, _ = stay
+            ended = end < AFTER and (undenied or not denied.before(object, attested_at, end))
+            # Of a stay of unknown start the very start is known from others alone.
+            known = start < last or precision is not None
+            seen = known and last < end and (undenied or _held_at(stay, denied))
+            unknown = assumed or precision is None
+            if ended:
+                early.append((BEFORE if unknown else start, end, object))
+            if seen:
+                early.append((BEFORE if unknown else start, last + 1, object))
+            if unknown or stated_end:
+                continue
+            if ended:
+                late.append((start, end, object))
+            if seen:
+                late.append((start, last + 1, object))
+                if last == start and precision is not None and precision is not _INSTANT:
+                    late.append((start, bounds(start, precision)[1], object))
     return early, late
 
 
@@ -136,39 +148,36 @@ def _held_at(stay: Stay, denied: Denied) -> bool:
 
 
 def _last(
-    beginnings: Sequence[_Beginning], sightings: Iterable[_Sighting], rivals: Rivals, direction: int
-) -> dict[_Beginning, int]:
+    beginnings: Sequence[_Beginning], waiting: list[_Sighting], rivals: Rivals, direction: int
+) -> Iterator[tuple[_Beginning, int]]:
     """The latest sighting of a rival within each period that can have come before the beginning, if any.
 
     Of rivals that began before the period (direction 1, periods in order of time), or after its first
-    instant (direction -1, periods latest first).
+    instant (direction -1, periods latest first). `waiting` is used up, from its end: it comes in that order.
     """
-    if not beginnings:
-        return {}
-    waiting = sorted(sightings, key=lambda each: -direction * each[0])
-    known: dict[Hashable, list[tuple[int, StatementId]]] = {}
-    found: dict[_Beginning, int] = {}
+    slot_of, judged = rivals.slots, rivals.judged
+    of_slot: dict[Hashable, list[tuple[int, StatementId]]] = {}
+    of_object: dict[StatementId, list[tuple[int, StatementId]]] = {}
     for each in beginnings:
         first = direction * each.coarse.first
-        while waiting and direction * waiting[-1].begun < first:
+        while waiting and direction * waiting[-1][0] < first:
             _, until, object = waiting.pop()
-            insort(known.setdefault(("slot", rivals.slot(object)), []), (until, object))
-            if object in rivals.judged:
-                insort(known.setdefault(("object", object), []), (until, object))
-        judged = [("object", other) for other in rivals.judged.get(each.object, ())]
-        latest = each.coarse.first
-        for key in (("slot", rivals.slot(each.object)), *judged):
-            latest = max(latest, _latest(known.get(key, ()), each, rivals))
+            insort(of_slot.setdefault(slot_of.get(object, object), []), (until, object))
+            if object in judged:
+                insort(of_object.setdefault(object, []), (until, object))
+        latest = _latest(of_slot.get(slot_of.get(each.object, each.object), ()), each, rivals)
+        for other in judged.get(each.object, ()) if judged else ():
+            latest = max(latest, _latest(of_object.get(other, ()), each, rivals))
         if latest > each.coarse.first:
-            found[each] = latest
-    return found
+            yield each, latest
 
 
 def _latest(known: Sequence[tuple[int, StatementId]], each: _Beginning, rivals: Rivals) -> int:
+    first = each.coarse.first
     position = bisect_left(known, (each.by + 1,))
-    while position and known[position - 1][0] > each.coarse.first:
+    while position and known[position - 1][0] > first:
         position -= 1
         until, other = known[position]
         if rivals(each.object, other):
             return until
-    return each.coarse.first
+    return first

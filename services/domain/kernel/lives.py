@@ -25,6 +25,8 @@ class Life:
     `begun`: when the stays that began in a coarse period did so, in the light of other objects (coarse.py).
     """
 
+    endless: Final = False
+
     def __init__(
         self,
         object: StatementId,

@@ -43,6 +43,8 @@ def place(claims: Sequence[Claim], begun: Mapping[Coarse, int]) -> list[Placed]:
 
     Others are at their period's first instant, or where `begun` says that they began in it.
     """
+    if len(claims) == 1:  # most often, where there are many objects
+        return _placed(claims, claims[0].start_precision, (), begun)
     precisions = {claim.start_precision for claim in claims}
     if precisions == {_INSTANT}:
         return [(claim, claim.start, _INSTANT, None) for claim in claims if claim.start is not None]
@@ -74,7 +76,7 @@ def _placed(
             # A stay can't begin after its own end: a finer start there is of another stay.
             after = min(after, bounds(claim.end, claim.end_precision)[1])
         coarse = None if precision is _INSTANT else Coarse(first, precision)
-        position = bisect_left(finer, (first,))
+        position = bisect_left(finer, (first,)) if finer else 0
         if position < len(finer) and finer[position][0] < after:
             start, known = finer[position]
         else:

@@ -25,24 +25,27 @@ class Rivals:
     def __call__(self, one: StatementId, other: StatementId) -> bool:
         if one == other:
             return False
-        if other in self.judged.get(one, ()):
+        if self.judged and other in self.judged.get(one, ()):
             return True
-        return self.slot(one) == self.slot(other) and other not in self.exempt.get(one, ())
+        slots = self.slots
+        if slots.get(one, one) != slots.get(other, other):
+            return False
+        return not self.exempt or other not in self.exempt.get(one, ())
 
     def slot(self, statement: StatementId) -> Hashable:
         return self.slots.get(statement, statement)
 
     def all_contradict(self, statements: Sequence[StatementId]) -> bool:
         """Whether each of them contradicts all others, as far as one slot without exceptions says so."""
-        slots = set(map(self.slot, statements))
-        return len(slots) == 1 and not any(map(self.exempt.__contains__, statements))
+        slots = {self.slots.get(statement, statement) for statement in statements}
+        return len(slots) == 1 and not (self.exempt and any(map(self.exempt.__contains__, statements)))
 
     def groups(self, statements: Iterable[StatementId]) -> list[list[StatementId]]:
         """The statements in groups such that no two of different groups contradict; in the order given."""
         given = dict.fromkeys(statements)
         by_slot: dict[Hashable, list[StatementId]] = {}
         for statement in given:
-            by_slot.setdefault(self.slot(statement), []).append(statement)
+            by_slot.setdefault(self.slots.get(statement, statement), []).append(statement)
         if not self.judged:
             return list(by_slot.values())
         groups, seen = [], set()

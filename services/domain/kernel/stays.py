@@ -68,12 +68,24 @@ class Denied:
         """Whether any stay of an object may be denied."""
         return object in self._by_object
 
+    def cuts(self, stay: "Stay") -> bool:
+        """Whether denials take something of a stay."""
+        for denied_from, denied_until, denial in self._by_object.get(stay.object, ()):
+            if (
+                denied_from < stay.end
+                and stay.start < denied_until
+                and denial.attested_at >= stay.attested_at
+            ):
+                return True
+        return False
+
     def left_of(self, object: StatementId, attested_at: int, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of `[start, end)` that no denial takes; an empty period is the instant it stands at."""
-        if object not in self._by_object:
+        known = self._by_object.get(object)
+        if known is None:
             return [(start, end)]
         parts, at = [], start
-        for denied_from, denied_until, denial in self._by_object[object]:
+        for denied_from, denied_until, denial in known:
             if denial.attested_at < attested_at or denied_until <= at:
                 continue
             if denied_from > at:

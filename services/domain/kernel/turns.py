@@ -79,11 +79,9 @@ class Turns:
         for number, stay in enumerate(self.stays):
             if stay.end < AFTER:
                 self._over.setdefault(stay.end, []).append(number)
-            if not self._denied.any_of(stay.object):
+            if not self._denied.cuts(stay):
                 continue
             object, attested_at = stay.object, stay.attested_at
-            if self._denied.left_of(object, attested_at, stay.start, stay.end) == [(stay.start, stay.end)]:
-                continue
             cut.add(number)
             self._lives[number] = self._lasts[number] = _UNBEGUN
             for first, last, asserted in ((stay.start, stay.last, True), (stay.last, stay.end, False)):
@@ -163,10 +161,14 @@ class Turns:
 
     def _grow(self, fresh: Iterable[int]) -> bool:
         """Whether stays join what already holds; they may be attested earlier than all before."""
-        joining = [at for at in fresh if self._of[at] == self._holder]
-        if joining and self._held is not None:
-            self._held.first = min(self._held.first, *joining)
-        return bool(joining)
+        held, of, holder = self._held, self._of, self._holder
+        joined = False
+        for at in fresh:
+            if of[at] == holder and held is not None:
+                joined = True
+                if at < held.first:
+                    held.first = at
+        return joined
 
     def _turn(self, at: int, now: int) -> None:
         """A stay only persists from now on."""

@@ -74,7 +74,8 @@ class Evidence:
             parts = sorted(part for member in members for part in self._parts[member])
             latest, running = [], _Latest()
             for _, end, member in parts:
-                running = running.with_(end, member)
+                if end > running.other:
+                    running = running.with_(end, member)
                 latest.append(running)
             self._sorted[key] = [start for start, _, _ in parts], latest
         starts, latest = self._sorted[key]

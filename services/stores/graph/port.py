@@ -6,8 +6,9 @@ services/stores/memory). All writes are idempotent: applying a commit twice chan
 Every method raises StoreUnavailable when the store can't be reached.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 from services.domain.graph import Entity, EntityType, GraphAspect, Span, Statement
@@ -149,6 +150,9 @@ class StatementFilter:
     include_ended: bool = False
 
 
+Together = Mapping[EntityId, Sequence[EntityId]]
+"""For each entity that reads as another, or another as it: all of its group, itself too."""
+NOBODY: Together = MappingProxyType({})
 NAME_HEAD = 64
 """Characters of a name's key by which entities are ordered: a key may be longer than a position can be."""
 
@@ -180,6 +184,11 @@ class Counts:
     entities: int
     statements: int
     claims: int
+
+
+def with_groups(nodes: Iterable[EntityId], together: Together) -> set[EntityId]:
+    """These entities, each with all of its group."""
+    return {member for node in nodes for member in together.get(node, (node,))}
 
 
 class GraphStore(Protocol):
@@ -273,13 +282,20 @@ class GraphStore(Protocol):
         ...
 
     async def walk(
-        self, scope: Scope, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int
+        self,
+        scope: Scope,
+        seeds: Sequence[EntityId],
+        at: AsOf,
+        max_hops: int,
+        per_level: int,
+        together: Together = NOBODY,
     ) -> Sequence[Step]:
         """Breadth first over statements in both directions, nearest then newest first.
 
         Newest is created last, then by id, so that an order can't change once published. Each level keeps at
         most `per_level` statements; a statement is met once; predicates are not walked through. `via` is the
-        subject when a hop came from both ends.
+        subject when a hop came from both ends. Who is met, a seed too, is met with all of its group: those
+        that read as one are one node, and a hop between two of them leads nowhere.
         """
         ...
 

@@ -12,6 +12,8 @@ from palimpsest.v1 import (
     entity_pb2,
     episode_pb2,
     graph_pb2,
+    job_pb2,
+    jobs_pb2,
     memory_episodes_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
@@ -36,6 +38,13 @@ def script(server: Scripted) -> None:
     server.answers("GrantCredits", admin_pb2.GrantCreditsResponse())
     server.answers("CreateApiKey", admin_pb2.CreateApiKeyResponse(secret="pk_live_new"))
     server.answers("ListLedgerEntries", credits_pb2.ListLedgerEntriesResponse())
+    server.answers("SuspendTenant", admin_pb2.SuspendTenantResponse())
+    server.answers("SetLimits", admin_pb2.SetLimitsResponse())
+    server.answers("ListApiKeys", admin_pb2.ListApiKeysResponse(api_keys=[admin_pb2.ApiKey(key_id="k1")]))
+    server.answers("RevokeApiKey", admin_pb2.RevokeApiKeyResponse())
+    server.answers("UpdateGraph", graph_pb2.UpdateGraphResponse())
+    listed = graph_pb2.Graph(graph_id="g", settings=graph_pb2.GraphSettings(user_name="Ana"))
+    server.answers("ListGraphs", graph_pb2.ListGraphsResponse(graphs=[listed]))
 
 
 def test_a_text_is_a_conversation(server: Scripted, run: Run) -> None:
@@ -244,6 +253,39 @@ def test_operators_calls(server: Scripted, run: Run) -> None:
     assert server.last.expires_at.ToJsonString() == "2030-01-01T00:00:00Z"
     run("key", "create", "--scope", "operator")
     assert server.last.tenant_id == ""
+
+
+def test_a_list_is_read_page_by_page(server: Scripted, run: Run) -> None:
+    page = jobs_pb2.ListJobsResponse(
+        jobs=[job_pb2.Job(job_id=f"j{n}") for n in range(2)], next_page_token="t"
+    )
+    server.answers("ListJobs", page)
+    result = run("job", "list", "--graph", "g", "--state", "failed", "--limit", "4", "--json")
+    assert result.stdout.count("jobId") == 4
+    assert [request.page_size for request in server.asked] == [4, 2]  # type: ignore[attr-defined]
+    assert (server.last.graph_id, list(server.last.states)) == ("g", [job_pb2.JOB_STATE_FAILED])
+
+
+def test_operators_keep_tenants_and_keys(server: Scripted, run: Run) -> None:
+    run("tenant", "suspend", "acme", "--reason", "unpaid")
+    assert (server.last.tenant_id, server.last.lift, server.last.reason) == ("acme", False, "unpaid")
+    run("tenant", "suspend", "acme", "--lift")
+    assert server.last.lift
+    run("tenant", "limits", "acme", "--max-jobs", "3", "--goodwill", "0.5")
+    limits = admin_pb2.TenantLimits(max_jobs=3, goodwill_micros_per_day=500_000)
+    assert server.last.limits == limits
+    assert "k1" in run("key", "list", "acme").stdout
+    assert server.last.tenant_id == "acme"
+    run("key", "revoke", "k1")
+    assert server.last.key_id == "k1"
+
+
+def test_a_graph_is_given_other_settings(server: Scripted, run: Run) -> None:
+    assert run("graph", "update", "g", "--user-name", "Ana", "--time-zone", "").exit_code == 0
+    assert list(server.last.update_mask.paths) == ["time_zone", "user_name"]
+    assert server.last.settings == graph_pb2.GraphSettings(user_name="Ana")
+    assert run("graph", "update", "g").exit_code == Exit.USAGE
+    assert "Ana" in run("graph", "list").stdout
 
 
 def test_a_graph_with_settings(server: Scripted, run: Run) -> None:

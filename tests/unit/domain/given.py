@@ -16,6 +16,7 @@ from services.domain.records import Claim, Denial, End, Source
 from services.domain.timeline import DerivedSpan, timeline
 
 CASES = Path(__file__).parents[2] / "cases"
+BROTHERS = Path(__file__).parents[2] / "data" / "brothers_of_timelines.yaml"
 
 Shown = list[Any]
 """[object, valid_at, invalid_at], as the cases write a span."""
@@ -81,9 +82,11 @@ class Timeline:
 
 
 def timelines() -> list[Timeline]:
-    """The cases that give records rather than steps."""
+    """The cases that give records rather than steps, and their brothers."""
     with (CASES / "timelines.yaml").open(encoding="utf-8") as file:
         cases = yaml.safe_load(file)
+    with BROTHERS.open(encoding="utf-8") as file:
+        cases += yaml.safe_load(file)
     return [_case(case) for case in cases if "steps" not in case]
 
 

@@ -1,10 +1,11 @@
-"""The shared timelines, in every order of arrival, by the kernel and by beliefs."""
+"""The shared timelines and their brothers, in every order of arrival, by the kernel and by beliefs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
 import pytest
+import yaml
 
 from services.domain.graph import Span
 from services.domain.ids import RecordId, Revision
@@ -12,6 +13,8 @@ from services.domain.instants import Instant, moment
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.timeline import DerivedSpan
 from tests.unit.domain.given import (
+    BROTHERS,
+    CASES,
     Record,
     Timeline,
     claim,
@@ -133,3 +136,12 @@ def test_delete_restores() -> None:
         ["Graz", date(2020, 1, 1), date(2023, 1, 1)],
         ["Linz", date(2023, 1, 1), None],
     ]
+
+
+def test_each_kind_has_a_brother() -> None:
+    with (CASES / "timelines.yaml").open(encoding="utf-8") as file:
+        kinds = {case["id"] for case in yaml.safe_load(file) if "steps" not in case}
+    with BROTHERS.open(encoding="utf-8") as file:
+        brothers = yaml.safe_load(file)
+    assert {case["brother_of"] for case in brothers} == kinds
+    assert not {case["id"] for case in brothers} & kinds

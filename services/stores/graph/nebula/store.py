@@ -13,6 +13,7 @@ from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.settings import NebulaSettings
 from services.stores.graph.nebula.vids import Kind
 from services.stores.graph.port import (
+    NOBODY,
     Alias,
     AsOf,
     Commit,
@@ -24,6 +25,7 @@ from services.stores.graph.port import (
     StatementFilter,
     StatementView,
     Step,
+    Together,
 )
 from services.stores.paging import Listed, Page
 from services.stores.sql.rows import is_storable
@@ -99,9 +101,15 @@ class NebulaGraphStore:
         return await lists.list_statements(self._sessions, scope, where, at, page)
 
     async def walk(
-        self, scope: Scope, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int
+        self,
+        scope: Scope,
+        seeds: Sequence[EntityId],
+        at: AsOf,
+        max_hops: int,
+        per_level: int,
+        together: Together = NOBODY,
     ) -> Sequence[Step]:
-        return await walks.walk(self._sessions, scope, seeds, at, max_hops, per_level)
+        return await walks.walk(self._sessions, scope, seeds, at, max_hops, per_level, together)
 
     async def scan(self, scope: Scope, page: Page) -> Listed[StatementId]:
         return await lists.scan(self._sessions, scope, page)

@@ -15,7 +15,7 @@ from services.stores.graph.nebula.joins import Member
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import Window
 from services.stores.graph.nebula.vids import Kind, vids
-from services.stores.graph.port import AsOf, StatementView, Step
+from services.stores.graph.port import AsOf, StatementView, Step, Together, with_groups
 
 LARGEST_CHECK = 500
 """Views that are read at once to be checked."""
@@ -29,18 +29,19 @@ async def walk(
     at: AsOf,
     max_hops: int,
     per_level: int,
+    together: Together,
 ) -> list[Step]:
     steps: list[Step] = []
     met: set[StatementId] = set()
-    visited: set[EntityId] = set(seeds)
-    frontier: set[EntityId] = set(seeds)
+    frontier = with_groups(seeds, together)
+    visited = set(frontier)
     for hop in range(1, max_hops + 1):
         if not frontier or per_level < 1:
             break
         level = await _level(sessions, scope, frontier, at, met, per_level)
         steps += [Step(view, hop, _via(view, frontier)) for view in level]
         met.update(view.statement.id for view in level)
-        frontier = _beyond(level, visited)
+        frontier = with_groups(_beyond(level, visited), together)
         visited |= frontier
     return steps
 

@@ -10,6 +10,7 @@ from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.instants import Interval
 from services.domain.scope import Scope
 from services.stores.graph.port import (
+    NOBODY,
     Alias,
     AsOf,
     Commit,
@@ -21,6 +22,7 @@ from services.stores.graph.port import (
     StatementFilter,
     StatementView,
     Step,
+    Together,
 )
 from services.stores.graph.sql import entities, lists, reads, schema, walks, writes
 from services.stores.paging import Listed, Page
@@ -113,10 +115,16 @@ class SqlGraphStore:
             return await lists.list_statements(connection, scope, where, at, page)
 
     async def walk(
-        self, scope: Scope, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int
+        self,
+        scope: Scope,
+        seeds: Sequence[EntityId],
+        at: AsOf,
+        max_hops: int,
+        per_level: int,
+        together: Together = NOBODY,
     ) -> Sequence[Step]:
         async with self._database.read(scope) as connection:
-            return await walks.walk(connection, scope, seeds, at, max_hops, per_level)
+            return await walks.walk(connection, scope, seeds, at, max_hops, per_level, together)
 
     async def scan(self, scope: Scope, page: Page) -> Listed[StatementId]:
         async with self._database.read(scope) as connection:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.domain.graph import EntityType
 from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
-from services.stores.graph.port import AsOf, StatementView, Step
+from services.stores.graph.port import AsOf, StatementView, Step, Together, with_groups
 from services.stores.graph.sql import schema
 from services.stores.graph.sql.conditions import has_span, window
 from services.stores.graph.sql.reads import views
@@ -28,11 +28,12 @@ async def walk(
     at: AsOf,
     max_hops: int,
     per_level: int,
+    together: Together,
 ) -> list[Step]:
     steps: list[Step] = []
     met: set[StatementId] = set()
-    visited: set[EntityId] = set(seeds)
-    frontier: set[EntityId] = set(seeds)
+    frontier = with_groups(seeds, together)
+    visited = set(frontier)
     for hop in range(1, max_hops + 1):
         if not frontier:
             break
@@ -41,7 +42,7 @@ async def walk(
         )
         steps += [Step(view, hop, _via(view, frontier)) for view in level]
         met.update(view.statement.id for view in level)
-        frontier = _beyond(level, visited)
+        frontier = with_groups(_beyond(level, visited), together)
         visited |= frontier
     return steps
 

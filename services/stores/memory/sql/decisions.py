@@ -10,10 +10,10 @@ from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.memory.port import Decision
 from services.stores.memory.sql import schema
-from services.stores.memory.sql.keyset import page_of
 from services.stores.memory.sql.values import Stored
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
+from services.stores.sql.keyset import page_of
 from services.stores.sql.rows import insert_new, is_storable
 
 _DECISIONS = schema.decisions.c

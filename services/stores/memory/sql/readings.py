@@ -10,9 +10,9 @@ from services.domain.ids import EntityId, RecordId, Revision
 from services.domain.predicates import Declared
 from services.domain.scope import Scope
 from services.stores.memory.sql import schema, values
-from services.stores.memory.sql.keyset import page_of
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
+from services.stores.sql.keyset import page_of
 from services.stores.sql.rows import check_storable, in_chunks, insert_new, is_storable
 
 _MERGES = schema.merges.c

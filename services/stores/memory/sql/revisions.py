@@ -12,9 +12,9 @@ from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
 from services.stores.memory.port import LogState, RevisionEntry
 from services.stores.memory.sql import schema
-from services.stores.memory.sql.keyset import page_of
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
+from services.stores.sql.keyset import page_of
 from services.stores.sql.rows import in_chunks, insert_new, is_storable
 
 _REVISIONS = schema.revisions.c

@@ -16,10 +16,10 @@ from services.stores.memory.documents import TextGone
 from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.documents import SqlDocumentTexts
-from services.stores.memory.sql.keyset import page_of
 from services.stores.memory.sql.values import Stored, digest
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
+from services.stores.sql.keyset import page_of
 from services.stores.sql.rows import check_storable, in_chunks, insert_new, is_storable
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
 from services.domain.scope import Scope
 from services.stores.memory.port import VoiceFilter, VoiceForgetting
 from services.stores.memory.sql import schema, values
-from services.stores.memory.sql.keyset import page_of
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
+from services.stores.sql.keyset import page_of
 from services.stores.sql.rows import check_storable, in_chunks, insert_new, insert_or_update, is_storable
 
 _VOICE = schema.voice.c

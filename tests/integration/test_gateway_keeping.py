@@ -1,0 +1,192 @@
+"""What is kept in order: graphs and their settings, keys, limits, suspensions, lists of jobs."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from palimpsest.v1 import (
+    admin_pb2,
+    admin_pb2_grpc,
+    credits_pb2,
+    credits_pb2_grpc,
+    graph_pb2,
+    graph_pb2_grpc,
+    job_pb2,
+    jobs_pb2,
+    jobs_pb2_grpc,
+)
+from tests.doubles.gateway import ACME, RunningGateway, graph, order, running_gateway
+
+BALANCE = credits_pb2.GetBalanceRequest()
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[RunningGateway]:
+    async with running_gateway(tmp_path) as running:
+        yield running
+
+
+async def every(running: RunningGateway, method: Any, request: Any, items: str, caller: str) -> list[Any]:
+    """All items of a list, read two at a time."""
+    request.page_size, found = 2, []
+    while True:
+        page = await running.call(method, request, caller)
+        assert len(getattr(page, items)) <= 2
+        found += getattr(page, items)
+        request.page_token = page.next_page_token
+        if not page.next_page_token:
+            return found
+
+
+async def test_graphs_are_listed_by_id_to_their_tenant_alone(running: RunningGateway) -> None:
+    stub = graph_pb2_grpc.GraphServiceStub(running.channel)
+    for name in ("c", "a", "e", "图", "b"):
+        settings = graph_pb2.GraphSettings(user_name=f"user of {name}")
+        await running.call(stub.CreateGraph, graph_pb2.CreateGraphRequest(graph_id=name, settings=settings))
+    await running.call(stub.CreateGraph, graph_pb2.CreateGraphRequest(graph_id="d"), "globex")
+    graphs = await every(running, stub.ListGraphs, graph_pb2.ListGraphsRequest(), "graphs", "acme")
+    assert [graph.graph_id for graph in graphs] == ["a", "b", "c", "e", "图"]
+    assert graphs[0].settings.user_name == "user of a"
+    (theirs,) = await every(running, stub.ListGraphs, graph_pb2.ListGraphsRequest(), "graphs", "globex")
+    assert theirs.graph_id == "d"
+
+
+async def test_an_update_changes_what_its_mask_names(running: RunningGateway) -> None:
+    stub = graph_pb2_grpc.GraphServiceStub(running.channel)
+    settings = graph_pb2.GraphSettings(user_name="Ada", time_zone="Europe/Berlin", languages=["en", "de"])
+    made = await running.call(stub.CreateGraph, graph_pb2.CreateGraphRequest(graph_id="g", settings=settings))
+    request = graph_pb2.UpdateGraphRequest(
+        graph_id="g",
+        settings=graph_pb2.GraphSettings(user_name="not asked for", languages=["zh"]),
+        update_mask=FieldMask(paths=["languages", "time_zone"]),
+    )
+    changed = (await running.call(stub.UpdateGraph, request)).graph
+    assert changed.settings == graph_pb2.GraphSettings(user_name="Ada", languages=["zh"]), "absent is reset"
+    assert changed.created_at == made.graph.created_at
+    assert changed.updated_at.ToMicroseconds() > made.graph.updated_at.ToMicroseconds()
+    again = (await running.call(stub.UpdateGraph, request)).graph
+    assert again.updated_at == changed.updated_at, "the same again changes nothing"
+    read = await running.call(stub.GetGraph, graph_pb2.GetGraphRequest(graph_id="g"))
+    assert read.graph == changed
+
+
+@pytest.mark.parametrize(
+    ("paths", "settings", "field"),
+    [
+        (["colour"], graph_pb2.GraphSettings(), "update_mask"),
+        (["settings.user_name"], graph_pb2.GraphSettings(), "update_mask"),
+        ([], graph_pb2.GraphSettings(), "update_mask"),
+        (["time_zone"], graph_pb2.GraphSettings(time_zone="Europe/Nowhere"), "settings.time_zone"),
+    ],
+)
+async def test_an_update_that_says_nothing_sensible_is_refused(
+    running: RunningGateway, paths: list[str], settings: graph_pb2.GraphSettings, field: str
+) -> None:
+    stub = graph_pb2_grpc.GraphServiceStub(running.channel)
+    await running.call(stub.CreateGraph, graph_pb2.CreateGraphRequest(graph_id="g"))
+    request = graph_pb2.UpdateGraphRequest(
+        graph_id="g", settings=settings, update_mask=FieldMask(paths=paths)
+    )
+    refusal = await running.refused(stub.UpdateGraph, request)
+    assert refusal.reason == "VALIDATION_FAILED"
+    assert [one.field for one in refusal.details["BadRequest"].field_violations] == [field]
+
+
+async def test_a_graph_that_is_not_there_is_not_made_by_an_update(running: RunningGateway) -> None:
+    stub = graph_pb2_grpc.GraphServiceStub(running.channel)
+    request = graph_pb2.UpdateGraphRequest(
+        graph_id="g", settings=graph_pb2.GraphSettings(), update_mask=FieldMask(paths=["user_name"])
+    )
+    assert (await running.refused(stub.UpdateGraph, request)).reason == "GRAPH_NOT_FOUND"
+    assert (await every(running, stub.ListGraphs, graph_pb2.ListGraphsRequest(), "graphs", "acme")) == []
+
+
+async def test_keys_are_listed_newest_first_and_revoked_for_good(running: RunningGateway) -> None:
+    admin = admin_pb2_grpc.AdminServiceStub(running.channel)
+    await running.call(admin.CreateTenant, admin_pb2.CreateTenantRequest(tenant_id="initech"), "operator")
+    made = [
+        await running.call(
+            admin.CreateApiKey,
+            admin_pb2.CreateApiKeyRequest(tenant_id="initech", display_name=f"key {number}"),
+            "operator",
+        )
+        for number in range(3)
+    ]
+    request = admin_pb2.ListApiKeysRequest(tenant_id="initech")
+    listed = await every(running, admin.ListApiKeys, request, "api_keys", "operator")
+    assert sorted(key.display_name for key in listed) == ["key 0", "key 1", "key 2"]
+    created = [key.created_at.ToMicroseconds() for key in listed]
+    assert created == sorted(created, reverse=True)
+    revoking = admin_pb2.RevokeApiKeyRequest(key_id=made[1].api_key.key_id)
+    revoked = (await running.call(admin.RevokeApiKey, revoking, "operator")).api_key
+    assert revoked.HasField("revoked_at")
+    assert (await running.call(admin.RevokeApiKey, revoking, "operator")).api_key == revoked
+    purse = credits_pb2_grpc.CreditServiceStub(running.channel)
+    assert (await running.refused(purse.GetBalance, BALANCE, made[1].secret)).reason == "API_KEY_INVALID"
+    await running.call(purse.GetBalance, BALANCE, made[0].secret)
+    operators = await every(
+        running, admin.ListApiKeys, admin_pb2.ListApiKeysRequest(), "api_keys", "operator"
+    )
+    assert [list(key.scopes) for key in operators] == [[admin_pb2.API_KEY_SCOPE_OPERATOR]]
+    nobody = admin_pb2.RevokeApiKeyRequest(key_id="0" * 16)
+    assert (await running.refused(admin.RevokeApiKey, nobody, "operator")).reason == "API_KEY_NOT_FOUND"
+    request = admin_pb2.ListApiKeysRequest(tenant_id="nobody")
+    assert (await running.refused(admin.ListApiKeys, request, "operator")).reason == "TENANT_NOT_FOUND"
+
+
+async def test_a_suspended_tenant_is_refused_until_that_is_lifted(running: RunningGateway) -> None:
+    admin = admin_pb2_grpc.AdminServiceStub(running.channel)
+    purse = credits_pb2_grpc.CreditServiceStub(running.channel)
+    request = admin_pb2.SuspendTenantRequest(tenant_id="acme", reason="unpaid")
+    suspended = await running.call(admin.SuspendTenant, request, "operator")
+    assert suspended.tenant.state == admin_pb2.TENANT_STATE_SUSPENDED
+    assert await running.call(admin.SuspendTenant, request, "operator") == suspended
+    refusal = await running.refused(purse.GetBalance, BALANCE)
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.PERMISSION_DENIED, "TENANT_SUSPENDED")
+    await running.call(purse.GetBalance, BALANCE, "globex")
+    request.lift = True
+    lifted = await running.call(admin.SuspendTenant, request, "operator")
+    assert lifted.tenant.state == admin_pb2.TENANT_STATE_ACTIVE
+    await running.call(purse.GetBalance, BALANCE)
+    request.tenant_id = "nobody"
+    assert (await running.refused(admin.SuspendTenant, request, "operator")).reason == "TENANT_NOT_FOUND"
+
+
+async def test_limits_are_set_whole(running: RunningGateway) -> None:
+    admin = admin_pb2_grpc.AdminServiceStub(running.channel)
+    limits = admin_pb2.TenantLimits(requests_per_second=5, max_jobs=2, goodwill_micros_per_day=10)
+    request = admin_pb2.SetLimitsRequest(tenant_id="acme", limits=limits)
+    assert (await running.call(admin.SetLimits, request, "operator")).tenant.limits == limits
+    request.limits.CopyFrom(admin_pb2.TenantLimits(max_in_flight=7))
+    assert (await running.call(admin.SetLimits, request, "operator")).tenant.limits == request.limits
+    request.limits.max_jobs = -1
+    assert (await running.refused(admin.SetLimits, request, "operator")).reason == "VALIDATION_FAILED"
+    request = admin_pb2.SetLimitsRequest(tenant_id="nobody", limits=limits)
+    assert (await running.refused(admin.SetLimits, request, "operator")).reason == "TENANT_NOT_FOUND"
+
+
+async def test_jobs_are_listed_by_graph_state_and_kind(running: RunningGateway) -> None:
+    jobs, stub = running.stores.jobs, jobs_pb2_grpc.JobServiceStub(running.channel)
+    made = [
+        (await jobs.accept(order(graph(ACME, f"g{number % 2}"), f"r{number}"))).job.id for number in range(5)
+    ]
+    await jobs.start(made[2])
+
+    async def listed(**where: Any) -> set[str]:
+        found = await every(running, stub.ListJobs, jobs_pb2.ListJobsRequest(**where), "jobs", "acme")
+        created = [job.created_at.ToMicroseconds() for job in found]
+        assert created == sorted(created, reverse=True)
+        assert not any(job.chunks or job.HasField("receipt") for job in found)
+        return {job.job_id for job in found}
+
+    assert await listed() == set(made)
+    assert await listed(graph_id="g1") == {made[1], made[3]}
+    assert await listed(states=[job_pb2.JOB_STATE_RUNNING]) == {made[2]}
+    assert await listed(kind=job_pb2.JOB_KIND_INGEST) == set(made)
+    assert await listed(kind=job_pb2.JOB_KIND_ERASURE) == set()
+    assert await listed(graph_id="of nobody") == set()
+    assert await every(running, stub.ListJobs, jobs_pb2.ListJobsRequest(), "jobs", "globex") == []

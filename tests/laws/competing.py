@@ -1,0 +1,104 @@
+"""What competes, as design and ADR 5 word it: classes of duplicates, and who contradicts whom.
+
+Written apart from the kernel, of which it imports nothing but the names of verdicts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from services.domain.records import Judge, VerdictKind
+from tests.laws.oracle import Claim
+
+SINGLE = "lives_in"
+
+
+class Fact(NamedTuple):
+    """A statement about the one subject of a story; the texts of objects are all different."""
+
+    predicate: str
+    target: str
+
+
+class Judged(NamedTuple):
+    left: Fact
+    right: Fact
+    kind: VerdictKind
+    judge: Judge
+    attested: int
+
+    @property
+    def weight(self) -> tuple[int, int, int]:
+        """User over model over rule, then attested last; doubt keeps both."""
+        return self.judge, self.attested, self.kind
+
+
+class Competing:
+    """`shown`: of each fact the one as which it derives."""
+
+    def __init__(
+        self,
+        facts: Sequence[Fact],
+        claims: Iterable[Claim],
+        verdicts: Iterable[Judged],
+        reads: Mapping[str, str],
+        ids: Mapping[Fact, str],
+    ) -> None:
+        self._reads = reads
+        of_pair: dict[frozenset[Fact], Judged] = {}
+        for each in sorted(verdicts, key=lambda verdict: verdict.weight):
+            of_pair[frozenset((each.left, each.right))] = each
+        self._verdicts = list(of_pair.values())
+        self._group = {fact: {fact} for fact in facts}
+        for one, other in combinations(facts, 2):
+            if (one.predicate, self.content(one)) == (other.predicate, self.content(other)):
+                self._join(one, other)
+        links = [each for each in self._verdicts if each.kind is VerdictKind.DUPLICATE]
+        links.sort(
+            key=lambda each: (each.weight, sorted((self.content(f), ids[f]) for f in each[:2])), reverse=True
+        )
+        for each in links:
+            if not self._told_apart(each.left, each.right):
+                self._join(each.left, each.right)
+        told = {fact: [c.attested for c in claims if c.of == fact.target] for fact in facts}
+        self.shown = {
+            fact: min(group, key=lambda f: (not told[f], min(told[f], default=0), self.content(f), ids[f]))
+            for fact, group in self._group.items()
+        }
+
+    def content(self, fact: Fact) -> str:
+        """The text by which ties are broken: that of what the object reads as."""
+        return self._reads.get(fact.target, fact.target).casefold()
+
+    def rivals(self, one: Fact, other: Fact) -> bool:
+        """Whether two classes contradict, each named by one of its facts."""
+        if other in self._group[one]:
+            return False
+        between = [
+            each
+            for each in self._verdicts
+            if (each.left in self._group[one] and each.right in self._group[other])
+            or (each.left in self._group[other] and each.right in self._group[one])
+        ]
+        heaviest = max(between, key=lambda verdict: verdict.weight, default=None)
+        if heaviest is not None and heaviest.kind is VerdictKind.CONTRADICTS:
+            return True
+        if heaviest is not None and (heaviest.kind, heaviest.judge) == (VerdictKind.COMPATIBLE, Judge.USER):
+            return False
+        return all(any(f.predicate == SINGLE for f in self._group[each]) for each in (one, other))
+
+    def _told_apart(self, one: Fact, other: Fact) -> bool:
+        return any(
+            each.judge is Judge.USER
+            and each.kind is not VerdictKind.DUPLICATE
+            and (
+                (each.left in self._group[one] and each.right in self._group[other])
+                or (each.left in self._group[other] and each.right in self._group[one])
+            )
+            for each in self._verdicts
+        )
+
+    def _join(self, one: Fact, other: Fact) -> None:
+        group = self._group[one] | self._group[other]
+        for fact in group:
+            self._group[fact] = group
