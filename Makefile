@@ -66,8 +66,8 @@ test: setup ## The tests of every day (200 examples a law); a few minutes.
 	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-ci} $(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 .PHONY: test-all
-test-all: setup ## Everything, with 2,000 examples a law.
-	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-long} $(BIN)/python -m pytest $(WORKERS)
+test-all: setup ## Everything, with 2,000 examples a law, each with time for them.
+	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-long} $(BIN)/python -m pytest $(WORKERS) --timeout=900
 
 .PHONY: doctor
 doctor: ## Says what this machine lacks, and which tests are skipped for it.

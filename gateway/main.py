@@ -19,6 +19,7 @@ from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
+from gateway.commands.merging import Merging
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
 from gateway.credits.money import MicroCredits
@@ -170,10 +171,20 @@ def _servicers(
     deleting = DeleteEpisode(
         services, stores.graphs, stores.requests, background, steps.settings.store_seconds
     )
+    merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
     deleting_documents = DeleteDocument(documents, stores.graphs, stores.requests, background)
     retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
     memory = MemoryServicer(
-        add, asserting, deleting, deleting_documents, retract, reads, browsing, stores.job_view, settings
+        add,
+        asserting,
+        deleting,
+        deleting_documents,
+        retract,
+        reads,
+        browsing,
+        merging,
+        stores.job_view,
+        settings,
     )
     return {
         "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),

@@ -1,10 +1,12 @@
 """MemoryService: from a call to a command and back."""
 
 from gateway.api.browsing import BrowsingServicer, Context
+from gateway.api.merging import MergingServicer
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.browsing import Browsing, show_stage
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
+from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
 from gateway.commands.retracting import RetractSource
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
@@ -19,7 +21,7 @@ from palimpsest.v1 import (
 from services.domain.ids import JobId
 
 
-class MemoryServicer(BrowsingServicer):
+class MemoryServicer(BrowsingServicer, MergingServicer):
     """Takes in, deletes, and reads episodes, documents and statements; with the lists."""
 
     def __init__(
@@ -31,10 +33,12 @@ class MemoryServicer(BrowsingServicer):
         retract: RetractSource,
         reads: Reads,
         browsing: Browsing,
+        merging: Merging,
         view: JobView,
         settings: GatewaySettings,
     ) -> None:
         super().__init__(browsing)
+        self._merging = merging
         self._add = add
         self._assert = asserting
         self._delete = deleting

@@ -1,4 +1,4 @@
-"""`entity show` and `entity list`."""
+"""`entity show` and `entity list`; what merges and splits is in merging.py."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from palimpsest.cli import words
+from palimpsest.cli import merging, words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.facts import GraphId, KnownAt
 from palimpsest.cli.shell import Shell, command
@@ -28,6 +28,7 @@ def app() -> typer.Typer:
     entities = typer.Typer(no_args_is_help=True, help="Entities: what facts are about.")
     command(entities, "show")(show)
     command(entities, "list")(list_)
+    merging.add_to(entities)
     return entities
 
 

@@ -45,7 +45,7 @@ Couple = tuple[EntityId, EntityId]
 def counting_merges(merges: Iterable[Merge]) -> dict[Couple, Merge]:
     """Of several merges of two entities the one that counts: user over model over rule, then attested last.
 
-    A tie falls to APART: doubt keeps both.
+    A tie falls to APART: doubt keeps both; of two that lead both ways, to the greater `into`.
     """
     counting: dict[Couple, Merge] = {}
     for merge in merges:
@@ -53,7 +53,7 @@ def counting_merges(merges: Iterable[Merge]) -> dict[Couple, Merge]:
             continue
         couple = _couple(merge)
         known = counting.get(couple)
-        if known is None or _weight(known) < _weight(merge):
+        if known is None or _rank(known) < _rank(merge):
             counting[couple] = merge
     return counting
 
@@ -94,8 +94,7 @@ def _read_as(joined: Joined[EntityId], made: Iterable[Merge]) -> dict[EntityId, 
     for link in made:
         members.setdefault(joined.root(link.entity), set()).update((link.entity, link.into))
         leaving.add(link.entity)
-        rank = (_weight(link), link.into)
-        incoming[link.into] = max(rank, incoming.get(link.into, rank))
+        incoming[link.into] = max(_rank(link), incoming.get(link.into, _rank(link)))
     reads: dict[EntityId, EntityId] = {}
     for group in members.values():
         staying = [id for id in group if id not in leaving] or [id for id in group if id in incoming]
@@ -110,3 +109,7 @@ def _couple(merge: Merge) -> Couple:
 
 def _weight(merge: Merge) -> tuple[int, int, int]:
     return merge.judge, merge.attested_at, merge.kind
+
+
+def _rank(merge: Merge) -> tuple[tuple[int, int, int], EntityId]:
+    return _weight(merge), merge.into

@@ -118,6 +118,18 @@ def competition(
     )
 
 
+def as_one(
+    statements: Sequence[Statement],
+    claims: Iterable[Claim],
+    verdicts: Iterable[Verdict],
+    reading: Reading = AS_WRITTEN,
+) -> Mapping[StatementId, StatementId]:
+    """For each statement the one as which it derives, given the claims and verdicts that count."""
+    known = {statement.id: statement for statement in statements}
+    verdicts = [v for v in verdicts if v.left in known and v.right in known and v.left != v.right]
+    return _shown(known, _joined(statements, counting_verdicts(verdicts), reading), claims, reading)
+
+
 def closures(
     statements: Sequence[Statement],
     verdicts: Iterable[Verdict],

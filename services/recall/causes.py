@@ -4,11 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from services.domain.beliefs import believed, in_force
 from services.domain.graph import Span, Statement
 from services.domain.ids import RecordId, Revision, StatementId
 from services.domain.instants import Precision
-from services.domain.records import Claim, Denial, End
+from services.domain.records import Claim, Denial, End, Verdict, VerdictKind
 from services.domain.scope import Scope
+from services.domain.slots import as_one
 from services.stores.graph.port import GraphStore, Records
 
 Evidence = Claim | End | Denial
@@ -49,17 +51,21 @@ async def read_causes(
     scope: Scope,
     statements: Sequence[Statement],
     spans: Iterable[Span] | None,
+    known_at: Revision,
     read: Records | None = None,
 ) -> Causes:
     """The records of some statements, and those elsewhere that caused `spans` (None: every span of theirs).
 
-    `read`: records of some of them that were read already. Raises StoreUnavailable.
+    What speaks for a duplicate speaks for the statement as which it derived in `known_at`. `read`: records of
+    some of them that were read already. Raises StoreUnavailable.
     """
     have = {statement.id for statement in read.statements} if read else set()
     wanted = [statement.id for statement in statements if statement.id not in have]
     own = _joined([*([read] if read else ()), *([await graph.records(scope, wanted)] if wanted else ())])
+    own = await _with_duplicates(graph, scope, own)
     by_id = _by_id([own])
-    shown = own.spans if spans is None else spans
+    asked = {statement.id for statement in statements}
+    shown = [span for span in own.spans if span.statement in asked] if spans is None else spans
     needed = {cause for span in shown for cause in (span.started_by, span.ended_by) if cause is not None}
     missing = needed - by_id.keys()
     if missing:
@@ -69,10 +75,47 @@ async def read_causes(
     of_statement: dict[StatementId, list[Evidence]] = defaultdict(list)
     for record in _each(own):
         of_statement[record.statement].append(record)
+    for shown_one, others in _shown_for(own, known_at).items():
+        of_statement[shown_one] += [record for other in others for record in of_statement.get(other, ())]
     every: dict[StatementId, list[Span]] = defaultdict(list)
     for span in own.spans:
         every[span.statement].append(span)
     return Causes(by_id, of_statement, every)
+
+
+async def _with_duplicates(graph: GraphStore, scope: Scope, own: Records) -> Records:
+    """Records of statements, with those of what any verdict calls the same."""
+    read = {statement.id for statement in own.statements}
+    while missing := _called_the_same(own.verdicts) - read:
+        own = _joined([own, await graph.records(scope, sorted(missing))])
+        read |= missing
+    return own
+
+
+def _called_the_same(verdicts: Iterable[Verdict]) -> set[StatementId]:
+    return {
+        side
+        for verdict in verdicts
+        if verdict.kind is VerdictKind.DUPLICATE
+        for side in (verdict.left, verdict.right)
+    }
+
+
+def _shown_for(own: Records, known_at: Revision) -> dict[StatementId, list[StatementId]]:
+    """By a statement with spans: the others that derived as it, which have none of their own."""
+    verdicts = in_force(own.verdicts, known_at)
+    if not _called_the_same(verdicts):
+        return {}
+    groups: dict[StatementId, list[StatementId]] = defaultdict(list)
+    for id, root in as_one(own.statements, in_force(own.claims, known_at), verdicts).items():
+        groups[root].append(id)
+    holding = {span.statement for span in believed(own.spans, known_at)}
+    return {
+        id: [other for other in group if other not in holding]
+        for group in groups.values()
+        for id in group
+        if id in holding and len(group) > 1
+    }
 
 
 async def _rivals(

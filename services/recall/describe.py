@@ -49,7 +49,7 @@ class Described:
             aspect=statement.aspect or "",
             event_at=statement.event_at,
             spans=[self._span(span) for span in shown],
-            episode_ids=view.episodes,
+            episode_ids=_episodes(view, claims),
             records=self._records(view) if records else (),
             created_at=self._clock(statement.created_at),
             confidence=confidence(claims, any(span.contested for span in view.spans)),
@@ -100,6 +100,12 @@ class Described:
         return self._clocks.get(revision, 0)
 
 
+def _episodes(view: StatementView, claims: Iterable[Claim]) -> list[str]:
+    """Whose claims speak for a statement, those of its duplicates among them; earliest attested first."""
+    told = [claim.source.episode for claim in claims if claim.source.episode is not None]
+    return list(dict.fromkeys(told)) if told else list(view.episodes)
+
+
 def nothing_described(known_at: Revision) -> Described:
     """For views whose records can't be read now: spans without causes, no clocks, no confidence."""
     return Described(known_at, Causes({}, {}), {})
@@ -122,7 +128,7 @@ async def describe(
     if not views:
         return nothing_described(known_at)
     shown = None if past else [span for view in views for span in view.spans]
-    causes = await read_causes(graph, scope, [view.statement for view in views], shown, read)
+    causes = await read_causes(graph, scope, [view.statement for view in views], shown, known_at, read)
     every = [span for spans in causes.spans.values() for span in spans] if shown is None else shown
     said = [one for found in causes.of_statement.values() for one in found] if records else ()
     clocks = await log.clocks(scope, sorted(_revisions(views, every, said)))

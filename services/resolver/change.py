@@ -79,7 +79,13 @@ class Draft:
     merges: dict[RecordId, Merge] = field(default_factory=dict)
     declared: dict[RecordId, Declared] = field(default_factory=dict)
     readings_revoked: set[RecordId] = field(default_factory=set)
-    """Merges and declarations that count no more."""
+    """Merges and declarations that count no more: see `part`."""
+    merges_emptied: set[RecordId] = field(default_factory=set)
+    """Merges whose reasons go, since their episode is deleted."""
+    parted: set[EntityId] = field(default_factory=set)
+    """Whom merges named that count no more."""
+    reads_as: EntityId | None = None
+    """What merged entities read as with the draft; of a split one, before it."""
     revoked: Revoked = Revoked()
     decisions: list[Decision] = field(default_factory=list)
     asserted: list[Asserted] = field(default_factory=list)
@@ -110,8 +116,13 @@ class Draft:
             or self.decisions
         )
 
+    def part(self, merge: Merge) -> None:
+        """From the draft's revision on, a merge counts no more."""
+        self.readings_revoked.add(merge.id)
+        self.parted |= {merge.entity, merge.into}
+
     def touched(self) -> set[StatementId]:
-        """Statements whose spans may change."""
+        """Statements whose spans may change by their records; merges touch others: see closure.py."""
         touched = self.again | {claim.statement for claim in self.claims.values()}
         touched |= {end.statement for end in self.ends.values()}
         touched |= {denial.statement for denial in self.denials.values()}
@@ -138,6 +149,8 @@ class Outcome:
     asserted: tuple[Asserted, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     receipts: tuple[Receipt, ...] = ()
+    reads_as: EntityId | None = None
+    """What entities that were merged read as since; of one that was split, before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +172,7 @@ class Change:
     merges: tuple[Merge, ...] = ()
     declared: tuple[Declared, ...] = ()
     readings_revoked: tuple[RecordId, ...] = ()
+    merges_emptied: tuple[RecordId, ...] = ()
     orphans: tuple[EntityId, ...] = ()
     """Entities that may be named by nothing any more: checked once the commit is applied."""
 

@@ -1,19 +1,26 @@
 """Closure: the statements whose spans depend on each other, read whole before spans are derived.
 
 A SINGLE predicate ties all statements of its subject; a verdict ties its two statements, whatever their
-predicates. What a draft adds is laid over what the store has.
+predicates; a merge ties what it makes the same triple or the same slot, and did before the draft. What a
+draft adds is laid over what the store has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Protocol, TypeVar
 
-from services.domain.graph import Literal, Statement
+from services.domain.graph import Literal, Statement, statement_id
 from services.domain.ids import EntityId, RecordId, StatementId
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.scope import Scope
 from services.domain.slots import Reading
 from services.resolver.change import NOTHING, Draft
-from services.stores.graph.port import GraphStore, Records
+from services.resolver.readings import Readings
+from services.stores.graph.port import GraphStore, NodePair, Records
+from services.stores.paging import Page
+
+_NAMING = 1_000
+"""Statements of merged entities that are asked for at once."""
 
 
 class _Identified(Protocol):
@@ -27,8 +34,16 @@ T = TypeVar("T", bound=_Identified)
 class Closure:
     """Reads and keeps the records of everything a draft's spans depend on."""
 
-    def __init__(self, graph: GraphStore, vocabulary: Vocabulary, scope: Scope, draft: Draft) -> None:
+    def __init__(
+        self,
+        graph: GraphStore,
+        readings: Readings,
+        vocabulary: Vocabulary,
+        scope: Scope,
+        draft: Draft,
+    ) -> None:
         self._graph = graph
+        self._readings = readings
         self._vocabulary = vocabulary
         self._scope = scope
         self._draft = draft
@@ -36,9 +51,12 @@ class Closure:
         self._keys: dict[EntityId, str] = dict(draft.keys)
 
     async def read(self) -> Records:
-        """The closure of the draft's touched statements, with the draft's records and revocations applied."""
+        """The closure of the draft's touched statements, with the draft's records and revocations applied.
+
+        Touched, too, is whatever names an entity that reads otherwise from the draft on.
+        """
         found = NOTHING
-        missing = self._draft.touched()
+        missing = self._draft.touched() | await self._reread()
         known: set[StatementId] = set()
         while missing:
             stored = await self._stored(missing)
@@ -49,13 +67,25 @@ class Closure:
 
     def cardinality(self, predicate: EntityId) -> Cardinality:
         """Of a predicate that `read` has met."""
-        key = self._keys[predicate]  # empty once the predicate was forgotten with all that it said
+        key = self._keys.get(predicate)  # empty once the predicate was forgotten with all that it said
         return self._vocabulary.cardinality(key) if key else Cardinality.MULTI
 
     @property
     def reading(self) -> Reading:
-        """How the entities that `read` has met read: each as itself, ties broken by their keys."""
-        return Reading({}, self._keys)
+        """How the entities that `read` has met read with the draft, ties broken by their keys."""
+        return self._readings.reading(self._keys)
+
+    async def _reread(self) -> set[StatementId]:
+        changed = sorted(await self._readings.changed())
+        found: set[StatementId] = set()
+        page = Page(_NAMING)
+        while changed:
+            listed = await self._graph.naming(self._scope, changed, page)
+            found.update(listed.items)
+            if not listed.after:
+                break
+            page = Page(_NAMING, listed.after)
+        return found
 
     async def _stored(self, statements: set[StatementId]) -> Records:
         unread = sorted(statements - self._draft.read)
@@ -67,12 +97,9 @@ class Closure:
         drafted = [one for one in self._draft.statements.values() if one.id in wanted]
         statements = [one for one in (*stored.statements, *drafted) if one.id in wanted]
         await self._learn(statements)
-        slots = {
-            (one.subject, one.predicate)
-            for one in statements
-            if self.cardinality(one.predicate) is Cardinality.SINGLE
-        }
-        tied = {one.id for one in self._draft.statements.values() if (one.subject, one.predicate) in slots}
+        slots = {slot for one in statements for slot in self._slots(one)}
+        tied = {id for one in statements for id in self._same(one)}
+        tied |= {one.id for one in self._draft.statements.values() if (one.subject, one.predicate) in slots}
         if slots:
             for ids in (await self._graph.slots(self._scope, sorted(slots))).values():
                 tied.update(ids)
@@ -82,9 +109,28 @@ class Closure:
                 tied |= pair
         return tied
 
+    def _slots(self, statement: Statement) -> Iterable[NodePair]:
+        """The slots that read as the statement's, if it takes one object at a time, or did."""
+        predicates = self._readings.alike(statement.predicate)
+        if any(self.cardinality(predicate) is Cardinality.SINGLE for predicate in predicates):
+            return product(self._readings.alike(statement.subject), predicates)
+        return ()
+
+    def _same(self, statement: Statement) -> Iterable[StatementId]:
+        """The statements, there or not, of every triple that reads as this one's."""
+        target = statement.object
+        subjects = self._readings.alike(statement.subject)
+        predicates = self._readings.alike(statement.predicate)
+        targets = (target,) if isinstance(target, Literal) else tuple(self._readings.alike(target))
+        if len(subjects) == len(predicates) == len(targets) == 1:
+            return ()
+        return (statement_id(self._scope, *triple) for triple in product(subjects, predicates, targets))
+
     async def _learn(self, statements: Sequence[Statement]) -> None:
-        named = {statement.predicate for statement in statements}
-        named |= {one.object for one in statements if not isinstance(one.object, Literal)}
+        predicates = {statement.predicate for statement in statements}
+        objects = {one.object for one in statements if not isinstance(one.object, Literal)}
+        await self._readings.learn({one.subject for one in statements} | predicates | objects)
+        named = {alike for one in predicates | objects for alike in self._readings.alike(one)}
         unknown = sorted(named - self._keys.keys())
         if unknown:
             found = await self._graph.entities(self._scope, unknown)

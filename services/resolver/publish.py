@@ -29,6 +29,7 @@ from services.resolver.change import (
 )
 from services.resolver.closure import Closure
 from services.resolver.index import Index
+from services.resolver.readings import Readings
 from services.stores.errors import UnstorableText, WriteConflict
 from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records
 from services.stores.memory.port import (
@@ -151,6 +152,8 @@ class Publisher:
             await self._stores.graph.forget(
                 scope, Forgetting(revision, change.unsupported, orphans, change.emptied, change.retold)
             )
+        if change.merges_emptied:
+            await self._stores.readings.forget_text(scope, change.merges_emptied)
         if change.unsupported_voice or change.voice_revoked or change.voice_retold:
             await self._stores.voice.forget_text(
                 scope,
@@ -161,7 +164,8 @@ class Publisher:
         return orphans
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
-        closure = Closure(self._stores.graph, self._vocabulary, scope, draft)
+        readings = Readings(self._stores.readings, scope, draft)
+        closure = Closure(self._stores.graph, readings, self._vocabulary, scope, draft)
         records = await closure.read()
         derived = derive(records, closure.cardinality, reading=closure.reading)
         spans = changes(scope, draft.revision, records.spans, derived)
@@ -194,6 +198,7 @@ class Publisher:
             merges=tuple(draft.merges.values()),
             declared=tuple(draft.declared.values()),
             readings_revoked=tuple(sorted(draft.readings_revoked)),
+            merges_emptied=tuple(sorted(draft.merges_emptied)),
             orphans=_named_by(records, unsupported),
         )
         known = believed(records.spans, Revision(draft.revision - 1))
@@ -261,4 +266,5 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         asserted=tuple(draft.asserted),
         dropped=tuple(draft.dropped),
         receipts=tuple(draft.receipts),
+        reads_as=draft.reads_as,
     )

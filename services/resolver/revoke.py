@@ -23,6 +23,7 @@ from services.domain.scope import Scope
 from services.domain.withdrawn import withdraws
 from services.resolver.change import Draft, Revoked
 from services.resolver.naming import sentence
+from services.resolver.parting import Parting
 from services.stores.graph.port import GraphStore, Revocation
 from services.stores.memory.port import Decision, DecisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
@@ -78,12 +79,14 @@ class Revocations:
         text: TextStore,
         decisions: DecisionLog,
         now: Callable[[], Instant],
+        parting: Parting,
     ) -> None:
         self._graph = graph
         self._voice = voice
         self._text = text
         self._decisions = decisions
         self._now = now
+        self._parting = parting
 
     async def draft(
         self,
@@ -117,6 +120,7 @@ class Revocations:
             draft.stored = await self._graph.records(scope, sorted(draft.read))
             _record_anew(scope, draft, cited, again, deletion.withdrawals)
             await self._retell(scope, draft, cited)
+        await self._parting.add(scope, draft, episodes)
         await self._revoke_voice(scope, episodes, draft)
         kept = {one.id for one in cited if one.source.passage in again and not _withdraws(one)}
         kinds = [type(one) for one in cited if one.id not in kept]

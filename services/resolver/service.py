@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
 from services.domain.facts import DropReason
@@ -16,7 +17,9 @@ from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.index import Index
 from services.resolver.memo import Memo
 from services.resolver.mending import Mending
+from services.resolver.merging import Merging
 from services.resolver.naming import Naming
+from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
 from services.resolver.revoke import Deletion, Revocations, Withdrawn
 from services.resolver.said import Drafter, Said, check, said_of_assertion, said_of_fact
@@ -57,8 +60,14 @@ class Resolver:
         )
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine)
         self._revocations = Revocations(
-            self._graph, parts.stores.voice, parts.text, parts.stores.decisions, parts.now
+            self._graph,
+            parts.stores.voice,
+            parts.text,
+            parts.stores.decisions,
+            parts.now,
+            Parting(self._graph, parts.stores.readings),
         )
+        self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
 
@@ -168,6 +177,14 @@ class Resolver:
 
         published = await self._publisher.publish(scope, f"unsupported:{request.commit_id}", build)
         return pb.EndUnsupportedResponse(revision=published.revision, outcome=_outcome(published.outcome))
+
+    async def merge(self, scope: Scope, request: entities_pb.MergeRequest) -> entities_pb.MergeResponse:
+        """Makes entities read as another. See Merging."""
+        return await self._merging.merge(scope, request)
+
+    async def split(self, scope: Scope, request: entities_pb.SplitRequest) -> entities_pb.SplitResponse:
+        """Makes an entity read as itself again. See Merging."""
+        return await self._merging.split(scope, request)
 
     async def _kept(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
         """Episodes whose text is there. Raises EpisodeNotFound."""

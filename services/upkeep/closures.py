@@ -1,17 +1,21 @@
 """Closures as the stores have them: all that the spans of some statements depend on, and what follows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Protocol, Self, TypeVar
 
-from services.domain.beliefs import SlotRecords, derive
-from services.domain.graph import Entity, Literal, Statement
-from services.domain.ids import EntityId, Revision, StatementId
+from services.domain.beliefs import SlotRecords, derive, in_force
+from services.domain.graph import Entity, Literal, Statement, statement_id
+from services.domain.identity import Merge, merged
+from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.scope import Scope
 from services.domain.slots import Reading, closures
 from services.domain.timeline import DerivedSpan
-from services.stores.graph.port import GraphStore, Records
+from services.stores.graph.port import GraphStore, NodePair, Records
+from services.stores.memory.groups import connected
+from services.upkeep.parts import Stores
 
 
 class _Identified(Protocol):
@@ -38,27 +42,36 @@ class Closure:
     """
 
     vocabulary: Vocabulary
+    known_at: Revision
     records: Records = NOTHING
     nodes: dict[EntityId, Entity] = field(default_factory=dict)
     asked: set[EntityId] = field(default_factory=set)
+    merges: dict[RecordId, Merge] = field(default_factory=dict)
+    reads: Mapping[EntityId, EntityId] = field(default_factory=dict)
+    """What merged entities read as in `known_at`."""
 
     @classmethod
     async def of(
-        cls, graph: GraphStore, scope: Scope, vocabulary: Vocabulary, ids: Iterable[StatementId]
+        cls,
+        stores: Stores,
+        scope: Scope,
+        vocabulary: Vocabulary,
+        known_at: Revision,
+        ids: Iterable[StatementId],
     ) -> Self:
-        closure = cls(vocabulary)
+        closure = cls(vocabulary, known_at)
         wanted, known = set(ids), set[StatementId]()
         while wanted:
-            stored = await graph.records(scope, sorted(wanted))
-            await closure._learn(graph, scope, stored.statements)
+            stored = await stores.graph.records(scope, sorted(wanted))
+            await closure._learn(stores, scope, stored.statements)
             known |= wanted
-            wanted = await closure._tied(graph, scope, stored) - known
+            wanted = await closure._tied(stores.graph, scope, stored) - known
             closure.records = _merged(closure.records, stored)
         return closure
 
     @property
     def absent(self) -> set[EntityId]:
-        """Entities that statements name and the store lacks."""
+        """Entities that statements name, or merges with those, and the store lacks."""
         return self.asked - self.nodes.keys()
 
     def cardinality(self, predicate: EntityId) -> Cardinality:
@@ -72,7 +85,7 @@ class Closure:
         Without a node it is not known what competes: spans are looked at once it is back.
         """
         absent = self.absent
-        groups = closures(self.records.statements, self.records.verdicts, self.cardinality)
+        groups = closures(self.records.statements, self.records.verdicts, self.cardinality, self._reading)
         return {
             one.id
             for group in groups
@@ -80,10 +93,13 @@ class Closure:
             for one in group
         }
 
-    def derived(self, known_at: Revision) -> Sequence[DerivedSpan]:
+    @property
+    def _reading(self) -> Reading:
+        return Reading(self.reads, {entity.id: entity.key for entity in self.nodes.values()})
+
+    def derived(self) -> Sequence[DerivedSpan]:
         """The spans that follow from the records as known; records of absent statements say nothing."""
         there = {statement.id for statement in self.records.statements}
-        keys = {entity.id: entity.key for entity in self.nodes.values()}
         records = SlotRecords(
             tuple(self.records.statements),
             tuple(one for one in self.records.claims if one.statement in there),
@@ -91,21 +107,38 @@ class Closure:
             tuple(one for one in self.records.denials if one.statement in there),
             tuple(self.records.verdicts),
         )
-        return derive(records, self.cardinality, known_at=known_at, reading=Reading({}, keys))
+        return derive(records, self.cardinality, known_at=self.known_at, reading=self._reading)
 
-    async def _learn(self, graph: GraphStore, scope: Scope, statements: Sequence[Statement]) -> None:
+    async def _learn(self, stores: Stores, scope: Scope, statements: Sequence[Statement]) -> None:
         named = {node for statement in statements for node in nodes_of(statement)} - self.asked
-        if named:
-            self.nodes |= {entity.id: entity for entity in await graph.entities(scope, sorted(named))}
-            self.asked |= named
+        if not named:
+            return
+        for merge in await connected(stores.readings, scope, named):
+            self.merges[merge.id] = merge
+            named |= {merge.entity, merge.into} - self.asked
+        self.reads = merged(in_force(self.merges.values(), self.known_at))
+        self.nodes |= {entity.id: entity for entity in await stores.graph.entities(scope, sorted(named))}
+        self.asked |= named
 
     async def _tied(self, graph: GraphStore, scope: Scope, stored: Records) -> set[StatementId]:
-        single = {
-            (one.subject, one.predicate)
-            for one in stored.statements
-            if self.cardinality(one.predicate) is Cardinality.SINGLE
-        }
+        groups = {shown: {shown} for shown in self.reads.values()}
+        for node, into in self.reads.items():
+            groups[into].add(node)
+
+        def alike(node: EntityId) -> set[EntityId]:
+            return groups.get(self.reads.get(node, node)) or {node}
+
+        single: set[NodePair] = set()
         tied = {side for verdict in stored.verdicts for side in (verdict.left, verdict.right)}
+        for one in stored.statements:
+            subjects, predicates = alike(one.subject), alike(one.predicate)
+            if self.cardinality(self.reads.get(one.predicate, one.predicate)) is Cardinality.SINGLE:
+                single.update(product(subjects, predicates))
+            targets: set[EntityId | Literal] = {one.object}
+            if not isinstance(one.object, Literal):
+                targets |= alike(one.object)
+            if len(subjects) * len(predicates) * len(targets) > 1:
+                tied |= {statement_id(scope, *triple) for triple in product(subjects, predicates, targets)}
         if single:
             for ids in (await graph.slots(scope, sorted(single))).values():
                 tied.update(ids)

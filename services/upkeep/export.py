@@ -10,8 +10,10 @@ from typing import TypeVar
 
 from services.domain.beliefs import in_force
 from services.domain.graph import Entity, Literal, Span, Statement
+from services.domain.identity import Merge
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId
 from services.domain.memory import Episode, VoiceClaim, VoiceEnd
+from services.domain.predicates import Declared
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.stores.graph.port import Records
@@ -29,9 +31,9 @@ from services.upkeep.items import (
 )
 from services.upkeep.parts import Stores, pages
 
-R = TypeVar("R", Claim, End, Denial, Verdict, VoiceClaim, VoiceEnd)
+R = TypeVar("R", Claim, End, Denial, Verdict, VoiceClaim, VoiceEnd, Merge, Declared)
 
-_ADDING = ("resolve:", "assert:", "unsupported:")
+_ADDING = ("resolve:", "assert:", "unsupported:", "merge:", "split:")
 """Commit ids of revisions that only add; any other may have taken text away."""
 
 
@@ -53,15 +55,9 @@ class Export:
 
     async def items(self) -> AsyncIterator[Item]:
         """Every item, what it needs before it. Raises Disturbed, at the latest at the end."""
-        async for ids in pages(lambda page: self._stores.graph.scan(self._scope, page)):
-            for item in await self._statements(ids):
+        for part in (self._graph, self._readings, self._voice, self._text):
+            async for item in part():
                 yield item
-        for item in await self._aliases():
-            yield item
-        async for item in self._voice():
-            yield item
-        async for item in self._text():
-            yield item
         async for decisions in pages(
             lambda page: self._stores.decisions.list_decisions(self._scope, None, page)
         ):
@@ -73,6 +69,13 @@ class Export:
             for entry in entries:
                 if self._known(entry):
                     yield entry
+
+    async def _graph(self) -> AsyncIterator[Item]:
+        async for ids in pages(lambda page: self._stores.graph.scan(self._scope, page)):
+            for item in await self._statements(ids):
+                yield item
+        for item in await self._aliases():
+            yield item
 
     async def _statements(self, ids: Sequence[StatementId]) -> list[Item]:
         records = await self._stores.graph.records(self._scope, ids)
@@ -151,6 +154,18 @@ class Export:
                 text = aspect.text if in_force(claims) else ""
                 known = replace(aspect, text=text, claims=tuple(claims), ends=tuple(ends))
                 yield VoiceItem(known, vectors.get(aspect.id, "") if text else "")
+
+    async def _readings(self) -> AsyncIterator[Item]:
+        async for merges in pages(lambda page: self._stores.readings.list_merges(self._scope, page)):
+            known = self._records(merges)
+            self._cited |= {merge.episode for merge in known if merge.episode}
+            named = {side for merge in known for side in (merge.entity, merge.into)}
+            for node in await self._nodes(named - self._entities):
+                yield node
+            for merge in known:
+                yield merge
+        for declared in self._records(await self._stores.readings.declared(self._scope)):
+            yield declared
 
     async def _text(self) -> AsyncIterator[Item]:
         async for episodes in pages(lambda page: self._stores.text.scan_episodes(self._scope, page)):

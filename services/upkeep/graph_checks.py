@@ -32,7 +32,7 @@ class StatementCheck:
 
     async def look(self, seen: Seen, units: Sequence[str]) -> list[Difference]:
         ids = [StatementId(unit) for unit in units]
-        closure = await Closure.of(self._stores.graph, seen.scope, self._vocabulary, ids)
+        closure = await Closure.of(self._stores, seen.scope, self._vocabulary, seen.known_at, ids)
         asked = set(ids)
         every = [one for one in closure.records.statements if one.id in asked]
         mine = [one for one in every if one.created_at <= seen.known_at]
@@ -129,6 +129,35 @@ class AliasCheck:
             Difference(Kind.EDGE_WITHOUT_END, seen.scope, id, "entity of an alias", id)
             for id in ids
             if id not in there
+        ]
+
+
+class MergeCheck:
+    """Each merge with its two entities. A unit is the id of one that is merged, or told apart."""
+
+    def __init__(self, looking: Looking) -> None:
+        self._stores = looking.stores
+
+    async def pages(self, scope: Scope) -> AsyncIterator[Sequence[str]]:
+        async for merges in pages(lambda page: self._stores.readings.list_merges(scope, page)):
+            yield list(dict.fromkeys(merge.entity for merge in merges))
+
+    async def look(self, seen: Seen, units: Sequence[str]) -> list[Difference]:
+        asked = {EntityId(unit) for unit in units}
+        merges = await self._stores.readings.merges(seen.scope, sorted(asked))
+        mine = [merge for merge in merges if merge.entity in asked]
+        named = {side for merge in mine for side in (merge.entity, merge.into)}
+        there = {entity.id for entity in await self._stores.graph.entities(seen.scope, sorted(named))}
+        found = [
+            Difference(Kind.REVISION_NOT_IN_LOG, seen.scope, merge.id, unit=merge.entity)
+            for merge in mine
+            if max(merge.recorded_at, merge.revoked_at or 0) > seen.begun
+        ]
+        return found + [
+            Difference(Kind.EDGE_WITHOUT_END, seen.scope, side, "entity of a merge", merge.entity)
+            for merge in mine
+            if merge.recorded_at <= seen.known_at
+            for side in sorted({merge.entity, merge.into} - there)
         ]
 
 
@@ -251,7 +280,7 @@ def _spans(seen: Seen, statements: Sequence[Statement], closure: Closure) -> lis
     mine = {one.id for one in statements}
     now = believed(closure.records.spans, seen.known_at)
     stored = {_said_by(span) for span in now if span.statement in mine}
-    follow = {_said_by(span) for span in closure.derived(seen.known_at) if span.statement in mine}
+    follow = {_said_by(span) for span in closure.derived() if span.statement in mine}
     differing = {said[0] for said in stored ^ follow}
     doubled = len(stored) < sum(span.statement in mine for span in now)
     if doubled:

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
+from services.domain.identity import Merge
 from services.domain.ids import RecordId, Revision
 from services.domain.memory import DocumentVersion, Episode, VoiceClaim, VoiceEnd
+from services.domain.predicates import Declared
 from services.domain.records import Verdict
 from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
@@ -86,6 +88,7 @@ class Intake:
         if Into.MEMORY in self._into:
             await self._text(waiting)
             await self._voice(_of(waiting, Part.VOICE, VoiceItem))
+            await self._readings(_of(waiting, Part.MERGES, Merge), _of(waiting, Part.DECLARATIONS, Declared))
             if decisions := _of(waiting, Part.DECISIONS, Decision):
                 await self._stores.decisions.record(self._scope, decisions)
         if Into.VECTORS in self._into:
@@ -143,15 +146,17 @@ class Intake:
         ends = [end for aspect in aspects for end in aspect.ends]
         revision = self._point.revision
         await self._stores.voice.apply(self._scope, revision, aspects, claims, ends, [])
-        revoked: defaultdict[Revision, list[RecordId]] = defaultdict(list)
-        records: list[VoiceClaim | VoiceEnd] = [*claims, *ends]
-        for record in records:
-            if record.revoked_at is not None:
-                revoked[record.revoked_at].append(record.id)
-        for revoked_at, ids in sorted(revoked.items()):
+        for revoked_at, ids in _revocations([*claims, *ends]):
             await self._stores.voice.apply(self._scope, revoked_at, [], [], [], ids)
         if forgotten := [aspect.id for aspect in aspects if not aspect.text]:
             await self._stores.voice.forget_text(self._scope, VoiceForgetting(revision, forgotten))
+
+    async def _readings(self, merges: Sequence[Merge], declared: Sequence[Declared]) -> None:
+        if merges or declared:
+            apply = self._stores.readings.apply
+            await apply(self._scope, self._point.revision, merges, declared, [])
+            for revoked_at, ids in _revocations([*merges, *declared]):
+                await apply(self._scope, revoked_at, [], [], ids)
 
     async def _rows(self, waiting: Mapping[Part, Sequence[Item]]) -> None:
         wanted: list[tuple[Expected | None, str]] = []
@@ -189,6 +194,17 @@ class Intake:
         after = Revision(entry.revision - 1)
         await log.begin(self._scope, after, entry.commit_id, entry.at, b"", entry.summary)
         await log.publish(self._scope, entry.revision)
+
+
+def _revocations(
+    records: Sequence[VoiceClaim | VoiceEnd | Merge | Declared],
+) -> list[tuple[Revision, list[RecordId]]]:
+    """Which records each revision revoked, earliest first."""
+    revoked: defaultdict[Revision, list[RecordId]] = defaultdict(list)
+    for record in records:
+        if record.revoked_at is not None:
+            revoked[record.revoked_at].append(record.id)
+    return sorted(revoked.items())
 
 
 def _of(waiting: Mapping[Part, Sequence[Any]], part: Part, kind: type[T]) -> list[T]:

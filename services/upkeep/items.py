@@ -10,9 +10,11 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from services.domain.graph import Entity, Span, Statement
+from services.domain.identity import Merge
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, Passage, VoiceAspect
+from services.domain.predicates import Declared
 from services.domain.records import Claim, Denial, End, Verdict
 from services.stores.graph.port import Alias
 from services.stores.memory.port import Decision, RevisionEntry
@@ -38,6 +40,8 @@ class Part(StrEnum):
     PASSAGES = "passages"
     VERSIONS = "versions"
     VOICE = "voice"
+    MERGES = "merges"
+    DECLARATIONS = "declarations"
     DECISIONS = "decisions"
     REVISIONS = "revisions"
 
@@ -86,6 +90,8 @@ Item: TypeAlias = (
     | PassageItem
     | DocumentVersion
     | VoiceItem
+    | Merge
+    | Declared
     | Decision
     | RevisionEntry
 )
@@ -99,6 +105,8 @@ _KINDS: Mapping[Part, type[Any]] = {
     Part.PASSAGES: PassageItem,
     Part.VERSIONS: DocumentVersion,
     Part.VOICE: VoiceItem,
+    Part.MERGES: Merge,
+    Part.DECLARATIONS: Declared,
     Part.DECISIONS: Decision,
     Part.REVISIONS: RevisionEntry,
 }

@@ -8,7 +8,7 @@ from services.domain.scope import Scope
 from services.stores.vectors.port import Collection
 from services.upkeep.checks import UNOWNED, Check, Looking, Seen, vector_differences
 from services.upkeep.differences import Difference, Kind
-from services.upkeep.graph_checks import AliasCheck, EpisodeCheck, StatementCheck
+from services.upkeep.graph_checks import AliasCheck, EpisodeCheck, MergeCheck, StatementCheck
 from services.upkeep.parts import Stores, pages
 from services.upkeep.rows import Expected, of_passage, of_voice
 
@@ -131,6 +131,7 @@ def all_checks(looking: Looking) -> Sequence[Check]:
     return [
         EpisodeCheck(looking),
         AliasCheck(looking),
+        MergeCheck(looking),
         StatementCheck(looking),
         VoiceCheck(looking),
         PassageCheck(looking),

@@ -96,5 +96,6 @@ class GraphIsolation(GraphSuite):
         assert await store.slot(stranger, nodes[0], nodes[1]) == []
         assert await store.slots(stranger, [(nodes[0], nodes[1])]) == {}
         assert await store.between(stranger, [(nodes[0], nodes[2])]) == {}
+        assert (await store.naming(stranger, nodes, Page())).items == []
         assert await store.orphans(stranger, nodes, Revision(9)) == []
         assert await store.counts(stranger, Revision(9)) == Counts(0, 0, 0)

@@ -224,6 +224,46 @@ class GraphLists(GraphSuite):
         }
         assert await store.slots(make.scope, []) == await store.between(make.scope, []) == {}
 
+    async def test_what_names_an_entity_in_any_place(self, store: GraphStore, make: Maker) -> None:
+        """Believed or not, whenever recorded; each once, also when an entity is named twice."""
+        commits = [
+            make.fact("Mara", "knows", "Ana", revision=2),
+            make.fact("Ana", "likes", "tea", revision=1),
+            make.fact("Ana", "knows", "Ana", revision=4),
+            make.fact("Ben", "likes", "Mara", revision=3),
+            make.fact("Ben", "age", text("41"), revision=3),
+        ]
+        for commit in commits:
+            await store.apply(make.scope, commit)
+        (first,) = commits[1].statements
+        await store.apply(make.scope, Commit(Revision(5), revocations=[revoking(commits[1].claims[0])]))
+        id = {node.name: node.id for commit in commits for node in commit.entities}
+
+        async def naming(*names: str, size: int = 50) -> list[StatementId]:
+            found: list[StatementId] = []
+            after = ""
+            while True:
+                asked = [id.get(name, EntityId(name)) for name in names]
+                listed = await store.naming(make.scope, asked, Page(size, after))
+                assert len(listed.items) <= size
+                found += listed.items
+                if not listed.after:
+                    return found
+                assert len(listed.items) == size
+                after = listed.after
+
+        one, two, three, four, five = [commit.statements[0].id for commit in commits]
+        many = [f"other-{number}" for number in range(12)]
+        for size in (1, 2, 50):
+            assert await naming("Ana", size=size) == [first.id, one, three]
+            assert await naming("likes", size=size) == [two, four]
+            expected = [two, *sorted((one,)), *sorted((four,)), three]
+            assert await naming("Mara", "Ana", "Mara", *many, size=size) == expected
+            assert set(await naming("Ben", size=size)) == {four, five}
+        assert await naming() == await naming("nobody") == []
+        with pytest.raises(ValueError, match="position"):
+            await store.naming(make.scope, [id["Ana"]], Page(1, "elsewhere"))
+
     async def test_entities_are_found_by_every_alias_of_every_type(
         self, store: GraphStore, make: Maker
     ) -> None:
@@ -266,6 +306,9 @@ class GraphLists(GraphSuite):
         assert len({view.statement.id for view in (*first.items, *rest.items)}) == 700
         assert len(await store.walk(make.scope, [*unknown, *nodes], NOW, 1, 650)) == 650
         assert await store.orphans(make.scope, [*nodes, *unknown], Revision(1)) == []
+        named = await store.naming(make.scope, [*unknown, *nodes[2:]], Page(650))
+        others = await store.naming(make.scope, [*unknown, *nodes[2:]], Page(650, named.after))
+        assert [*named.items, *others.items] == sorted(ids)
 
 
 def _some(make: Maker, revision: int, count: int) -> Commit:

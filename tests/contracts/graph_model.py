@@ -256,6 +256,8 @@ class Comparison:
         assert await one.degrees(scope, groups, at) == await two.degrees(scope, groups, at)
         for node in nodes:
             assert await one.slot(scope, node, nodes[3]) == await two.slot(scope, node, nodes[3])
+            named = [await store.naming(scope, [node, nodes[0]], Page(4)) for store in (one, two)]
+            assert named[0].items == named[1].items
         pairs = [(node, other) for node in nodes for other in nodes]
         assert await one.slots(scope, pairs) == await two.slots(scope, pairs)
         assert await one.between(scope, pairs) == await two.between(scope, pairs)

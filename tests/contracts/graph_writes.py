@@ -256,6 +256,7 @@ class GraphWrites(GraphSuite):
             assert await store.slot(make.scope, entity, entity) == []
             assert await store.slots(make.scope, [(entity, entity)]) == {}
             assert await store.between(make.scope, [(entity, entity)]) == {}
+            assert (await store.naming(make.scope, [entity], Page())).items == []
             assert await store.walk(make.scope, [entity], at, 2, 10) == []
             assert await store.orphans(make.scope, [entity], Revision(1)) == []
             assert (await store.of_episode(make.scope, episode)).claims == []

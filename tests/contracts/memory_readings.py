@@ -119,6 +119,18 @@ class ReadingContract:
         await apply(memory, 2, declared=names[::-1])
         assert await memory.readings.declared(SCOPE) == names
 
+    async def test_those_of_an_episode_are_found(self, memory: SqlMemory) -> None:
+        mine = [replace(merge(id, "a", id), episode=EpisodeId("e")) for id in ("x", "y")]
+        other = replace(merge("z", "a", "z"), episode=EpisodeId("other"))
+        await apply(memory, 1, [*mine, other, merge("w", "a", "w")])
+        await apply(memory, 2, revoked=["y"])
+        found = [mine[0], replace(mine[1], revoked_at=Revision(2))]
+        assert await memory.readings.of_episode(SCOPE, EpisodeId("e")) == found
+        for twin in TWINS:
+            assert await memory.readings.of_episode(twin, EpisodeId("e")) == []
+        for nothing in ("none", "nul \x00"):
+            assert await memory.readings.of_episode(SCOPE, EpisodeId(nothing)) == []
+
     async def test_of_several_revocations_the_first_stands(self, memory: SqlMemory) -> None:
         await apply(memory, 1, [merge("m", "a", "b")], [declared("d", "knows")])
         await apply(memory, 3, revoked=["m", "d", "m"])

@@ -78,6 +78,7 @@ async def test_no_read_scans_a_table(tmp_path: Path) -> None:
         await memory.voice.list_aspects(SCOPE, [VoiceKind.GOAL], Revision(1), Page())
         await memory.voice.of_episode(SCOPE, EpisodeId("e"))
         await memory.readings.merges(SCOPE, [EntityId("a"), EntityId("b")])
+        await memory.readings.of_episode(SCOPE, EpisodeId("e"))
         await memory.readings.list_merges(SCOPE, Page())
         await memory.readings.declared(SCOPE)
         await memory.decisions.list_decisions(SCOPE, None, Page())

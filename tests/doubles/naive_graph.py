@@ -150,6 +150,13 @@ class NaiveGraph:
         }
         return {pair: ids for pair, ids in found.items() if ids}
 
+    async def naming(self, scope: Scope, entities: Sequence[EntityId], page: Page) -> Listed[StatementId]:
+        wanted = set(entities)
+        ids = [s.id for s in self._ordered(scope) if wanted & {s.subject, s.predicate, s.object}]
+        begin = _begin(ids, page.after)
+        items = ids[begin : begin + page.size]
+        return Listed(items, items[-1] if begin + page.size < len(ids) else "")
+
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
         graph = self._graphs[scope]
         return Records(

@@ -1,6 +1,6 @@
 """Twin tenants with the same ids: whatever one asks, in any RPC, nothing of the other is in the answer."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,56 +9,29 @@ import grpc
 import grpc.aio
 import pytest
 import pytest_asyncio
-from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from gateway.rpcs import SERVICES, path
 from palimpsest.v1 import (
-    admin_pb2,
     credits_pb2,
-    entity_pb2,
     episode_pb2,
-    graph_pb2,
     jobs_pb2,
     memory_entities_pb2,
     memory_episodes_pb2,
-    memory_ingest_pb2,
     memory_statements_pb2,
-    memory_voice_pb2,
-    recall_pb2,
-    recall_subgraph_pb2,
 )
 from services.llm.openai_engine import OpenAIEngine
 from tests.builders import on
 from tests.doubles.gateway import Refusal
 from tests.doubles.model_server import ModelServer
 from tests.doubles.product import Product, Tenant, a_product
-from tests.e2e.talking import Fact, Memory, balance, day
+from tests.e2e.asked import ASKED, DOCUMENT, GRAPH, NOBODYS, SESSION, Ids
+from tests.e2e.talking import Fact, Memory, balance
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-GRAPH, SESSION, DOCUMENT = "notes", "session-1", "handbook"
-NOBODYS = "00000000-0000-5000-8000-000000000000"
 METHODS = {path(method): method for service in SERVICES for method in service.methods}
-
-
-@dataclass(frozen=True, slots=True)
-class Ids:
-    """What requests name. `words` are said by one tenant alone."""
-
-    graph: str
-    episode: str
-    job: str
-    statement: str
-    subject: str
-    predicate: str
-    words: tuple[str, str]
-
-    @property
-    def ours(self) -> set[str]:
-        """The ids that we made."""
-        return {self.episode, self.job, self.statement, self.subject, self.predicate}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +68,15 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
     named = {"kind": episode_pb2.EPISODE_KIND_DOCUMENT, "document_id": mine, "source": mine}
     await memory.say(f"{who} knows {what}.", "2025-01-04", request_id="r-3", **named)
     (used,) = [one for one in await memory.statements() if one.predicate.name == "uses"]
+    await memory.assert_triples(
+        *((tree, "near", "home") for tree in ("Ash", "Birch", "Cedar")), request_id="r-3"
+    )
+    trees = {one.subject.name: one.subject.entity_id for one in await memory.statements()}
+    ash, birch = trees["Ash"], trees["Birch"]
+    merged = memory_entities_pb2.MergeEntitiesRequest(
+        graph_id=GRAPH, into_entity_id=ash, entity_ids=[birch], request_id="r-4"
+    )
+    await tenant.call(tenant.memory.MergeEntities, merged)
     ids = Ids(
         graph=GRAPH,
         episode=first.result.episode_ids[0],
@@ -103,6 +85,7 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
         subject=used.subject.entity_id,
         predicate=used.predicate.predicate_id,
         words=words,
+        trees=(ash, birch, trees["Cedar"]),
     )
     return Twin(memory, ids)
 
@@ -119,117 +102,6 @@ async def twins(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Twins
         await engine.aclose()
 
 
-def an_entity(ids: Ids) -> entity_pb2.EntityRef:
-    return entity_pb2.EntityRef(entity_id=ids.subject)
-
-
-def a_predicate(ids: Ids) -> entity_pb2.PredicateRef:
-    return entity_pb2.PredicateRef(predicate_id=ids.predicate)
-
-
-def add_episode(ids: Ids) -> Message:
-    return memory_ingest_pb2.AddEpisodeRequest(
-        graph_id=ids.graph,
-        request_id="add",
-        text=f"{ids.words[0]} knows {ids.words[1]}.",
-        kind=episode_pb2.EPISODE_KIND_CONVERSATION,
-        session_id=SESSION,
-        reference_time=day("2025-02-01"),
-        wait_for=episode_pb2.CHUNK_STAGE_RESOLVED,
-    )
-
-
-def assert_triples(ids: Ids) -> Message:
-    tea = entity_pb2.ObjectRef(entity=entity_pb2.EntityRef(name="tea"))
-    claim = memory_ingest_pb2.ClaimInput(subject=an_entity(ids), predicate="likes", object=tea)
-    return memory_ingest_pb2.AssertTriplesRequest(
-        graph_id=ids.graph, request_id=f"assert-{ids.subject}", claims=[claim], session_id=SESSION
-    )
-
-
-def list_statements(ids: Ids) -> Message:
-    return memory_statements_pb2.ListStatementsRequest(
-        graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids), episode_id=ids.episode
-    )
-
-
-def recall(ids: Ids) -> Message:
-    query = "What do you know of Xanthrop, Zyglomat, Quibblor and Vortiman?"
-    return recall_pb2.RecallRequest(
-        graph_ids=[ids.graph], query=query, entity_hints=[an_entity(ids)], explain=True
-    )
-
-
-ASKED: Mapping[str, Callable[[Ids], Message]] = {
-    "GraphService/CreateGraph": lambda ids: graph_pb2.CreateGraphRequest(graph_id=ids.graph),
-    "GraphService/UpdateGraph": lambda ids: graph_pb2.UpdateGraphRequest(
-        graph_id=ids.graph,
-        settings=graph_pb2.GraphSettings(),
-        update_mask=FieldMask(paths=["time_zone"]),
-    ),
-    "GraphService/ListGraphs": lambda _: graph_pb2.ListGraphsRequest(),
-    "GraphService/GetGraph": lambda ids: graph_pb2.GetGraphRequest(graph_id=ids.graph),
-    "MemoryService/AddEpisode": add_episode,
-    "MemoryService/AssertTriples": assert_triples,
-    "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
-        graph_id=ids.graph, episode_id=ids.episode
-    ),
-    "MemoryService/DeleteEpisode": lambda ids: memory_episodes_pb2.DeleteEpisodeRequest(
-        graph_id=ids.graph, episode_id=ids.episode, request_id=f"delete-{ids.episode}"
-    ),
-    "MemoryService/GetDocument": lambda ids: memory_episodes_pb2.GetDocumentRequest(
-        graph_id=ids.graph, document_id=f"of-{ids.episode}"
-    ),
-    "MemoryService/DeleteDocument": lambda ids: memory_episodes_pb2.DeleteDocumentRequest(
-        graph_id=ids.graph, document_id=f"of-{ids.episode}", request_id=f"delete-of-{ids.episode}"
-    ),
-    "MemoryService/RetractSource": lambda ids: memory_episodes_pb2.RetractSourceRequest(
-        graph_id=ids.graph, source=f"of-{ids.episode}", request_id=f"retract-of-{ids.episode}"
-    ),
-    "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
-        graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
-    ),
-    "MemoryService/ListStatements": list_statements,
-    "MemoryService/GetTimeline": lambda ids: memory_statements_pb2.GetTimelineRequest(
-        graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids)
-    ),
-    "MemoryService/ListEpisodes": lambda ids: memory_episodes_pb2.ListEpisodesRequest(
-        graph_id=ids.graph, session_id=SESSION
-    ),
-    "MemoryService/ListVoiceAspects": lambda ids: memory_voice_pb2.ListVoiceAspectsRequest(
-        graph_id=ids.graph, include_ended=True
-    ),
-    "MemoryService/GetEntity": lambda ids: memory_entities_pb2.GetEntityRequest(
-        graph_id=ids.graph, entity=an_entity(ids)
-    ),
-    "MemoryService/ListEntities": lambda ids: memory_entities_pb2.ListEntitiesRequest(
-        graph_id=ids.graph, name_prefix=ids.words[0]
-    ),
-    "RecallService/Recall": recall,
-    "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
-        graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
-    ),
-    "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
-    "JobService/ListJobs": lambda ids: jobs_pb2.ListJobsRequest(graph_id=ids.graph),
-    "JobService/WatchJob": lambda ids: jobs_pb2.WatchJobRequest(job_id=ids.job),
-    "CreditService/GetBalance": lambda _: credits_pb2.GetBalanceRequest(),
-    "CreditService/ListLedgerEntries": lambda ids: credits_pb2.ListLedgerEntriesRequest(job_id=ids.job),
-    "AdminService/CreateTenant": lambda _: admin_pb2.CreateTenantRequest(tenant_id="one"),
-    "AdminService/CreateApiKey": lambda _: admin_pb2.CreateApiKeyRequest(
-        tenant_id="one", scopes=[admin_pb2.API_KEY_SCOPE_READ]
-    ),
-    "AdminService/SuspendTenant": lambda _: admin_pb2.SuspendTenantRequest(tenant_id="one"),
-    "AdminService/SetLimits": lambda _: admin_pb2.SetLimitsRequest(
-        tenant_id="one", limits=admin_pb2.TenantLimits(max_jobs=1)
-    ),
-    "AdminService/ListApiKeys": lambda _: admin_pb2.ListApiKeysRequest(tenant_id="one"),
-    "AdminService/RevokeApiKey": lambda _: admin_pb2.RevokeApiKeyRequest(key_id="0" * 16),
-    "AdminService/GrantCredits": lambda _: admin_pb2.GrantCreditsRequest(
-        tenant_id="one", amount_micros=1, request_id="grant"
-    ),
-}
-"""A request of every RPC that is served, from the ids of somebody."""
-
 NO_PLACE = {
     "MemoryService/AssertTriples": "ENTITY_NOT_FOUND",
     "MemoryService/GetEpisode": "EPISODE_NOT_FOUND",
@@ -240,6 +112,8 @@ NO_PLACE = {
     "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
     "MemoryService/GetEntity": "ENTITY_NOT_FOUND",
+    "MemoryService/MergeEntities": "ENTITY_NOT_FOUND",
+    "MemoryService/SplitEntity": "ENTITY_NOT_FOUND",
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",

@@ -109,6 +109,7 @@ READS: Mapping[str, Read] = {
     "records": lambda store: store.records(MAKE.scope, [WORKS.id, LIVES.id, AGE.id]),
     "slot": lambda store: store.slot(MAKE.scope, WORKS.subject, WORKS.predicate),
     "between": lambda store: store.between(MAKE.scope, [(WORKS.subject, FACTS.entities[2].id)]),
+    "naming": lambda store: store.naming(MAKE.scope, [WORKS.subject], Page(2)),
     "of_episode": lambda store: store.of_episode(MAKE.scope, MAKE.episode("e3")),
     "list_statements": lambda store: store.list_statements(
         MAKE.scope, StatementFilter(include_ended=True), AsOf(LATEST), Page(2)

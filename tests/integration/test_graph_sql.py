@@ -56,6 +56,11 @@ CALLS: dict[str, list[Call]] = {
     "slot": [lambda store: store.slot(MAKE.scope, NODES[0], NODES[1])],
     "slots": [lambda store: store.slots(MAKE.scope, PAIRS)],
     "between": [lambda store: store.between(MAKE.scope, PAIRS)],
+    "naming": [
+        lambda store, nodes=nodes, page=page: store.naming(MAKE.scope, nodes, page)  # type: ignore[misc] # defaults bind the loop's values
+        for nodes in (NODES, [EntityId(f"unknown {n}") for n in range(9)])
+        for page in (Page(), Page(10, f"1.{IDS[0]}"))
+    ],
     "of_episode": [lambda store: store.of_episode(MAKE.scope, EPISODE)],
     "list_statements": [
         lambda store, where=where, page=page: store.list_statements(MAKE.scope, where, AT, page)  # type: ignore[misc] # defaults bind the loop's values

@@ -116,6 +116,9 @@ async def answers(stores: Stores, scope: Scope) -> list[object]:
         told += [await stores.graph.counts(scope, at.known_at)]
         aspects = await stores.voice.list_aspects(scope, [], at.known_at, Page(1000))
         told += [(aspect, held(aspect, at.known_at)) for aspect in aspects.items]
+    async for merges in pages(lambda page: stores.readings.list_merges(scope, page)):
+        told += merges
+    told += await stores.readings.declared(scope)
     async for episodes in pages(lambda page: stores.text.scan_episodes(scope, page)):
         told += episodes
     async for passages in pages(lambda page: stores.text.scan_passages(scope, page)):

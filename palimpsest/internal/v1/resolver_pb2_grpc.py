@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from palimpsest.internal.v1 import resolver_entities_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2
 from palimpsest.internal.v1 import resolver_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -60,6 +61,16 @@ class ResolverServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedResponse.FromString,
                 _registered_method=True)
+        self.Merge = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/Merge',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.MergeRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.MergeResponse.FromString,
+                _registered_method=True)
+        self.Split = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/Split',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
+                _registered_method=True)
 
 
 class ResolverServiceServicer:
@@ -101,6 +112,20 @@ class ResolverServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Merge(self, request, context):
+        """Makes entities read as another and publishes a revision. Idempotent by commit id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Split(self, request, context):
+        """Makes an entity read as itself again and publishes a revision. Idempotent by commit id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ResolverServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +153,16 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     servicer.EndUnsupported,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedResponse.SerializeToString,
+            ),
+            'Merge': grpc.unary_unary_rpc_method_handler(
+                    servicer.Merge,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.MergeRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.MergeResponse.SerializeToString,
+            ),
+            'Split': grpc.unary_unary_rpc_method_handler(
+                    servicer.Split,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -266,6 +301,60 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/EndUnsupported',
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Merge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/Merge',
+            palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.MergeRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.MergeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Split(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/Split',
+            palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
             options,
             channel_credentials,
             insecure,

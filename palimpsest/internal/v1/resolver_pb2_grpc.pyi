@@ -5,6 +5,7 @@ The resolver: owns entities, statements, records, spans, voice aspects and revis
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import resolver_entities_pb2 as _resolver_entities_pb2
 from palimpsest.internal.v1 import resolver_pb2 as _resolver_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -43,6 +44,10 @@ class ResolverServiceStub:
     """Revokes every record of episodes, their voice aspects and vectors, as one revision. Idempotent."""
     EndUnsupported: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+    Merge: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.MergeRequest, _resolver_entities_pb2.MergeResponse]
+    """Makes entities read as another and publishes a revision. Idempotent by commit id."""
+    Split: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]
+    """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
 
 @_typing.type_check_only
 class ResolverServiceAsyncStub(ResolverServiceStub):
@@ -59,6 +64,10 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Revokes every record of episodes, their voice aspects and vectors, as one revision. Idempotent."""
     EndUnsupported: _aio.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]  # type: ignore[assignment]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+    Merge: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.MergeRequest, _resolver_entities_pb2.MergeResponse]  # type: ignore[assignment]
+    """Makes entities read as another and publishes a revision. Idempotent by commit id."""
+    Split: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]  # type: ignore[assignment]
+    """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
 
 class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps the graph one graph."""
@@ -102,5 +111,21 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_pb2.EndUnsupportedResponse, _abc.Awaitable[_resolver_pb2.EndUnsupportedResponse]]:
         """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def Merge(
+        self,
+        request: _resolver_entities_pb2.MergeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_entities_pb2.MergeResponse, _abc.Awaitable[_resolver_entities_pb2.MergeResponse]]:
+        """Makes entities read as another and publishes a revision. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def Split(
+        self,
+        request: _resolver_entities_pb2.SplitRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_entities_pb2.SplitResponse, _abc.Awaitable[_resolver_entities_pb2.SplitResponse]]:
+        """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
 
 def add_ResolverServiceServicer_to_server(servicer: ResolverServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

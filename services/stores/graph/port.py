@@ -268,6 +268,13 @@ class GraphStore(Protocol):
         """Every statement of each subject and object, oldest first; a pair with none is absent."""
         ...
 
+    async def naming(self, scope: Scope, entities: Sequence[EntityId], page: Page) -> Listed[StatementId]:
+        """Every statement with one of these entities in any place, whenever recorded; oldest first.
+
+        Each once; of no entities none. Raises ValueError for a position that this store did not give.
+        """
+        ...
+
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
         """The records that cite an episode (statements and spans of them left out), revoked ones included."""
         ...

@@ -1,6 +1,6 @@
 """Groups: the merges that bear on how given entities read, asked for until no more are connected."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from services.domain.identity import Merge, MergeKind
 from services.domain.ids import EntityId, RecordId
@@ -9,13 +9,16 @@ from services.stores.memory.port import ReadingStore
 from services.stores.paging import Page
 
 
-async def connected(readings: ReadingStore, scope: Scope, entities: Iterable[EntityId]) -> list[Merge]:
+async def connected(
+    readings: ReadingStore, scope: Scope, entities: Iterable[EntityId], drafted: Collection[Merge] = ()
+) -> list[Merge]:
     """Every merge within the groups of these entities, revoked ones included; oldest first.
 
-    A group is what SAME records connect, in whatever revision they count: at any revision, `merged`
-    (services/domain/identity.py) of those in force says how each entity of these groups reads. Whom an APART
-    record alone names is no member, and such a record is left out: it bears on nothing here. One look-up for
-    each step away, so two for most entities and one for those that nobody ever merged.
+    Those of `drafted` count like stored ones; what is stored under the same id stands. A group is what SAME
+    records connect, in whatever revision they count: at any revision, `merged` (services/domain/identity.py)
+    of those in force says how each entity of these groups reads. Whom an APART record alone names is no
+    member, and such a record is left out: it bears on nothing here. One look-up for each step away, so two
+    for most entities and one for those that nobody ever merged.
     Raises StoreUnavailable.
     """
     found: dict[RecordId, Merge] = {}
@@ -23,9 +26,10 @@ async def connected(readings: ReadingStore, scope: Scope, entities: Iterable[Ent
     wanted = set(entities)
     while wanted:
         members |= wanted
-        merges = await readings.merges(scope, sorted(wanted))
-        found |= {merge.id: merge for merge in merges}
-        same = [merge for merge in merges if merge.kind is MergeKind.SAME]
+        met = {merge.id: merge for merge in drafted if {merge.entity, merge.into} & wanted}
+        met |= {merge.id: merge for merge in await readings.merges(scope, sorted(wanted))}
+        found |= met
+        same = [merge for merge in met.values() if merge.kind is MergeKind.SAME]
         wanted = {side for merge in same for side in (merge.entity, merge.into)} - members
     return sorted(
         (merge for merge in found.values() if merge.entity in members and merge.into in members),

@@ -332,6 +332,10 @@ class ReadingStore(Protocol):
         """
         ...
 
+    async def of_episode(self, scope: Scope, episode: EpisodeId) -> Sequence[Merge]:
+        """Every merge that this episode's text made somebody ask, revoked ones included; oldest first."""
+        ...
+
     async def list_merges(self, scope: Scope, page: Page) -> Listed[Merge]:
         """Every merge of a graph, revoked ones included, oldest first; for recall's memory and for export."""
         ...

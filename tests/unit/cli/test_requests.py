@@ -14,6 +14,7 @@ from palimpsest.v1 import (
     graph_pb2,
     job_pb2,
     jobs_pb2,
+    memory_entities_pb2,
     memory_episodes_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
@@ -33,6 +34,8 @@ def script(server: Scripted) -> None:
     server.answers("GetStatement", memory_statements_pb2.GetStatementResponse())
     server.answers("GetEpisode", memory_episodes_pb2.GetEpisodeResponse())
     server.answers("DeleteEpisode", memory_episodes_pb2.DeleteEpisodeResponse())
+    server.answers("MergeEntities", memory_entities_pb2.MergeEntitiesResponse())
+    server.answers("SplitEntity", memory_entities_pb2.SplitEntityResponse())
     server.answers("CreateGraph", graph_pb2.CreateGraphResponse())
     server.answers("GetGraph", graph_pb2.GetGraphResponse())
     server.answers("GrantCredits", admin_pb2.GrantCreditsResponse())
@@ -205,6 +208,17 @@ def test_a_question(server: Scripted, run: Run) -> None:
     assert (request.token_budget, request.max_facts, request.min_revision) == (300, 0, 3)
     assert not request.HasField("max_passages")
     assert [hint.name for hint in request.entity_hints] == ["Wen"]
+
+
+def test_merging_and_splitting(server: Scripted, run: Run) -> None:
+    options = ["--reason", "one", "--request-id", "r"]
+    assert run("entity", "merge", "g", "e1", "e2", "e3", *options).exit_code == 0
+    asked = server.last
+    assert (asked.graph_id, asked.into_entity_id, list(asked.entity_ids)) == ("g", "e1", ["e2", "e3"])
+    assert (asked.reason, asked.request_id) == ("one", "r")
+    assert run("entity", "split", "g", "e2").exit_code == 0
+    assert (server.last.graph_id, server.last.entity_id, server.last.reason) == ("g", "e2", "")
+    assert server.last.request_id
 
 
 def test_reads_of_facts(server: Scripted, run: Run) -> None:

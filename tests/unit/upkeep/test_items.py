@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.domain.ids import Revision
+from services.domain.ids import RecordId, Revision
 from services.domain.instants import Instant
+from services.domain.predicates import Declaration, Declared
 from services.domain.records import VerdictKind
 from services.stores.graph.port import Alias
 from services.stores.memory.port import Decision, RevisionEntry
@@ -24,6 +25,7 @@ from services.upkeep.items import (
 )
 from tests.builders import Maker, a_scope, on, text
 from tests.contracts.memory_base import aspect, claim, end, full_episode, version, whole_passage
+from tests.contracts.memory_readings import merge
 
 MAKE = Maker(a_scope())
 IVO, LIKES = MAKE.entity("Ivo"), MAKE.predicate("likes")
@@ -47,6 +49,10 @@ def items(words: str) -> list[Item]:
         PassageItem(replace(whole_passage("p", "e"), text=words), "AACAPw=="),
         replace(version(2), text=words),
         VoiceItem(held),
+        replace(merge("m", IVO.id, LIKES.id, revoked=4, why=words), episode=MAKE.episode()),
+        Declared(
+            RecordId("d"), Declaration(words, aliases=(words,), inverse=words), Revision(2), Revision(3)
+        ),
         Decision("d", Revision(2), Instant(7), "merge", "t", words, words),
         RevisionEntry(Revision(2), "commit", Instant(-7), True, b"", words),
     ]

@@ -8,7 +8,7 @@ shelves: one that few statements of a large graph meet reads much of it.
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import product
 
-from services.domain.ids import StatementId
+from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
 from services.stores.graph.nebula import joins, layout, reads
 from services.stores.graph.nebula.joins import grouped, shelves
@@ -42,9 +42,29 @@ async def list_statements(
 async def scan(sessions: Sessions, scope: Scope, page: Page) -> Listed[StatementId]:
     after = _position(scope, page.after)
     groups = grouped(await shelves(sessions, scope, Kind.STATEMENTS), after.created_at if after else 0)
+    return await _joined(sessions, groups, [layout.ON_SHELF], after, page)
+
+
+async def naming(
+    sessions: Sessions, scope: Scope, entities: Sequence[EntityId], page: Page
+) -> Listed[StatementId]:
+    after = _position(scope, page.after)
+    anchors = vids(scope, Kind.ENTITY, entities)
+    types = [layout.HAS_SUBJECT, layout.HAS_PREDICATE, layout.HAS_OBJECT]
+    return await _joined(sessions, [anchors], types, after, page)
+
+
+async def _joined(
+    sessions: Sessions,
+    groups: Sequence[Sequence[Vid]],
+    types: Sequence[Edge],
+    after: Position | None,
+    page: Page,
+) -> Listed[StatementId]:
+    """A page of what joins to anchors."""
     found: list[Position] = []
     window = Window(page.size + 1, after=after)
-    async for members in joins.windows(sessions, groups, [layout.ON_SHELF], window):
+    async for members in joins.windows(sessions, groups, types, window):
         found += [member.position for member in members]
         if len(found) > page.size:
             break

@@ -92,6 +92,9 @@ class NebulaGraphStore:
     ) -> Mapping[NodePair, Sequence[StatementId]]:
         return await reads.statements_of_pairs(self._sessions, scope, Kind.BETWEEN, pairs)
 
+    async def naming(self, scope: Scope, entities: Sequence[EntityId], page: Page) -> Listed[StatementId]:
+        return await lists.naming(self._sessions, scope, entities, page)
+
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
         return await reads.of_episode(self._sessions, scope, episode)
 

@@ -22,7 +22,7 @@ from services.domain.scope import Scope
 from services.stores.graph.port import AsOf
 from services.stores.graph.sql import schema
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
-from services.stores.sql.rows import in_chunks, is_storable
+from services.stores.sql.rows import IN_CHUNK, in_chunks, is_storable
 
 I = TypeVar("I", bound=str)  # noqa: E741
 
@@ -34,9 +34,9 @@ Without it SQLite, to save a sort, reads a whole graph by age and drops what the
 """
 
 
-def id_chunks(ids: Iterable[I]) -> Iterator[list[I]]:
+def id_chunks(ids: Iterable[I], size: int = IN_CHUNK) -> Iterator[list[I]]:
     """The distinct ids, a chunk at a time. One that no store could hold names nothing and is left out."""
-    return in_chunks(item for item in ids if is_storable(item))
+    return in_chunks((item for item in ids if is_storable(item)), size)
 
 
 def with_revocations(table: Table) -> Select[Any]:

@@ -6,7 +6,7 @@ from itertools import product
 from sqlalchemy import ColumnElement, and_, or_, select, true, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from services.domain.ids import StatementId
+from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
 from services.stores.graph.port import AsOf, StatementFilter, StatementView
 from services.stores.graph.sql import schema
@@ -24,7 +24,7 @@ from services.stores.graph.sql.conditions import (
 from services.stores.graph.sql.reads import views
 from services.stores.graph.sql.schema import OPEN
 from services.stores.paging import Listed, Page
-from services.stores.sql.rows import is_storable
+from services.stores.sql.rows import IN_CHUNK, is_storable
 
 FEW = 8
 """Nodes of a filter that are looked up one by one."""
@@ -45,6 +45,21 @@ async def list_statements(
 
 async def scan(connection: AsyncConnection, scope: Scope, page: Page) -> Listed[StatementId]:
     found = await _positions(connection, CREATED, [schema.statements.c.scope == scope.key], page)
+    return Listed([StatementId(id) for _, id in found.items], found.after)
+
+
+async def naming(
+    connection: AsyncConnection, scope: Scope, entities: Sequence[EntityId], page: Page
+) -> Listed[StatementId]:
+    columns = schema.statements.c
+    few = len(set(entities)) <= FEW
+    places = (columns.subject, columns.predicate, columns.object)
+    conditions = [
+        and_(columns.scope == scope.key, place.in_(chunk))
+        for place in places
+        for chunk in id_chunks(entities, 1 if few else IN_CHUNK)
+    ]
+    found = await _positions(connection, CREATED if few else UNORDERED, conditions, page)
     return Listed([StatementId(id) for _, id in found.items], found.after)
 
 

@@ -104,6 +104,10 @@ class SqlGraphStore:
         async with self._database.read(scope) as connection:
             return await reads.statements_of_pairs(connection, scope, schema.statements.c.object, pairs)
 
+    async def naming(self, scope: Scope, entities: Sequence[EntityId], page: Page) -> Listed[StatementId]:
+        async with self._database.read(scope) as connection:
+            return await lists.naming(connection, scope, entities, page)
+
     async def of_episode(self, scope: Scope, episode: EpisodeId) -> Records:
         async with self._database.read(scope) as connection:
             return await reads.of_episode(connection, scope, episode)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Select, Table, and_, select, update
 
 from services.domain.identity import Merge
-from services.domain.ids import EntityId, RecordId, Revision
+from services.domain.ids import EntityId, EpisodeId, RecordId, Revision
 from services.domain.predicates import Declared
 from services.domain.scope import Scope
 from services.stores.memory.sql import schema, values
@@ -60,6 +60,14 @@ class SqlReadingStore:
                     found |= {row["id"]: dict(row) for row in rows}
         ordered = sorted(found.values(), key=lambda row: (row["recorded_at"], row["id"]))
         return [values.merge_of(row) for row in ordered]
+
+    async def of_episode(self, scope: Scope, episode: EpisodeId) -> Sequence[Merge]:
+        if not is_storable(episode):
+            return []
+        query = _with_revocations(schema.merges).where(_MERGES.scope == scope.key, _MERGES.episode == episode)
+        query = query.order_by(_MERGES.recorded_at, _MERGES.id)
+        async with self._database.read(scope) as connection:
+            return [values.merge_of(dict(row)) for row in (await connection.execute(query)).mappings()]
 
     async def list_merges(self, scope: Scope, page: Page) -> Listed[Merge]:
         query = _with_revocations(schema.merges).where(_MERGES.scope == scope.key)

@@ -190,6 +190,7 @@ merges = Table(
     Column("recorded_at", Int64, nullable=False),
     Index("memory_merges_entity", "scope", "entity"),
     Index("memory_merges_into", "scope", "into"),
+    Index("memory_merges_episode", "scope", "episode"),
     Index("memory_merges_recorded", "scope", "recorded_at", "id"),
 )
 

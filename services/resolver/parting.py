@@ -1,0 +1,75 @@
+"""Parting: what becomes of merges when an episode is deleted."""
+
+from collections.abc import Sequence
+
+from services.domain.graph import Literal
+from services.domain.ids import EntityId, EpisodeId, StatementId
+from services.domain.records import Claim, Denial, End, Judge
+from services.domain.scope import Scope
+from services.resolver.change import Draft
+from services.stores.graph.port import GraphStore, Records
+from services.stores.memory.port import ReadingStore
+from services.stores.paging import Page
+
+_PAGE = 200
+"""Statements naming an entity that are looked through at once for one that still holds."""
+
+
+class Parting:
+    """Adds to a draft that revokes what episodes said."""
+
+    def __init__(self, graph: GraphStore, readings: ReadingStore) -> None:
+        self._graph = graph
+        self._readings = readings
+
+    async def add(self, scope: Scope, draft: Draft, episodes: Sequence[EpisodeId]) -> None:
+        """Revokes merges of entities that lose all support, and empties reasons that the episodes gave.
+
+        A merge is on two entities, whoever made it be asked: as a verdict, it goes when one of them loses all
+        support, unless a user gave it.
+        """
+        for episode in episodes:
+            asked = await self._readings.of_episode(scope, episode)
+            draft.merges_emptied |= {merge.id for merge in asked if merge.why}
+        named = _losing(draft)
+        merges = [
+            merge
+            for merge in (await self._readings.merges(scope, sorted(named)) if named else ())
+            if merge.revoked_at is None and merge.judge is not Judge.USER
+        ]
+        sides = {side for merge in merges for side in (merge.entity, merge.into)} & named
+        gone = {side for side in sides if not await self._supported(scope, draft, side)}
+        for merge in merges:
+            if {merge.entity, merge.into} & gone:
+                draft.part(merge)
+
+    async def _supported(self, scope: Scope, draft: Draft, entity: EntityId) -> bool:
+        page = Page(_PAGE)
+        while True:
+            listed = await self._graph.naming(scope, [entity], page)
+            records = await self._graph.records(scope, listed.items)
+            if _supporting(records, draft) & set(listed.items):
+                return True
+            if not listed.after:
+                return False
+            page = Page(_PAGE, listed.after)
+
+
+def _losing(draft: Draft) -> set[EntityId]:
+    """The entities of statements that the draft leaves without a record."""
+    supported = _supporting(draft.stored, draft)
+    named: set[EntityId] = set()
+    for one in draft.stored.statements:
+        if one.id not in supported:
+            named |= {one.subject, one.predicate}
+            if not isinstance(one.object, Literal):
+                named.add(one.object)
+    return named
+
+
+def _supporting(records: Records, draft: Draft) -> set[StatementId]:
+    """The statements with a record that counts still, or from the draft on."""
+    every: list[Claim | End | Denial] = [*records.claims, *records.ends, *records.denials]
+    counting = {one.statement for one in every if one.revoked_at is None and one.id not in draft.revocations}
+    anew: list[Claim | End | Denial] = [*draft.claims.values(), *draft.ends.values(), *draft.denials.values()]
+    return counting | {one.statement for one in anew}

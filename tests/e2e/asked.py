@@ -1,0 +1,168 @@
+"""A request of every RPC that is served, from the ids of somebody: what tests of isolation ask."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message
+
+from palimpsest.v1 import (
+    admin_pb2,
+    credits_pb2,
+    entity_pb2,
+    episode_pb2,
+    graph_pb2,
+    jobs_pb2,
+    memory_entities_pb2,
+    memory_episodes_pb2,
+    memory_ingest_pb2,
+    memory_statements_pb2,
+    memory_voice_pb2,
+    recall_pb2,
+    recall_subgraph_pb2,
+)
+from tests.e2e.talking import day
+
+GRAPH, SESSION, DOCUMENT = "notes", "session-1", "handbook"
+NOBODYS = "00000000-0000-5000-8000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """What requests name. `words` are said by one tenant alone."""
+
+    graph: str
+    episode: str
+    job: str
+    statement: str
+    subject: str
+    predicate: str
+    words: tuple[str, str]
+    trees: tuple[str, str, str] = (NOBODYS, NOBODYS, NOBODYS.replace("5", "4"))
+    """Entities, of which the second reads as the first."""
+
+    @property
+    def ours(self) -> set[str]:
+        """The ids that we made."""
+        return {self.episode, self.job, self.statement, self.subject, self.predicate, *self.trees}
+
+
+def an_entity(ids: Ids) -> entity_pb2.EntityRef:
+    return entity_pb2.EntityRef(entity_id=ids.subject)
+
+
+def a_predicate(ids: Ids) -> entity_pb2.PredicateRef:
+    return entity_pb2.PredicateRef(predicate_id=ids.predicate)
+
+
+def add_episode(ids: Ids) -> Message:
+    return memory_ingest_pb2.AddEpisodeRequest(
+        graph_id=ids.graph,
+        request_id="add",
+        text=f"{ids.words[0]} knows {ids.words[1]}.",
+        kind=episode_pb2.EPISODE_KIND_CONVERSATION,
+        session_id=SESSION,
+        reference_time=day("2025-02-01"),
+        wait_for=episode_pb2.CHUNK_STAGE_RESOLVED,
+    )
+
+
+def assert_triples(ids: Ids) -> Message:
+    tea = entity_pb2.ObjectRef(entity=entity_pb2.EntityRef(name="tea"))
+    claim = memory_ingest_pb2.ClaimInput(subject=an_entity(ids), predicate="likes", object=tea)
+    return memory_ingest_pb2.AssertTriplesRequest(
+        graph_id=ids.graph, request_id=f"assert-{ids.subject}", claims=[claim], session_id=SESSION
+    )
+
+
+def list_statements(ids: Ids) -> Message:
+    return memory_statements_pb2.ListStatementsRequest(
+        graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids), episode_id=ids.episode
+    )
+
+
+def recall(ids: Ids) -> Message:
+    query = "What do you know of Xanthrop, Zyglomat, Quibblor and Vortiman?"
+    return recall_pb2.RecallRequest(
+        graph_ids=[ids.graph], query=query, entity_hints=[an_entity(ids)], explain=True
+    )
+
+
+ASKED: Mapping[str, Callable[[Ids], Message]] = {
+    "GraphService/CreateGraph": lambda ids: graph_pb2.CreateGraphRequest(graph_id=ids.graph),
+    "GraphService/UpdateGraph": lambda ids: graph_pb2.UpdateGraphRequest(
+        graph_id=ids.graph,
+        settings=graph_pb2.GraphSettings(),
+        update_mask=FieldMask(paths=["time_zone"]),
+    ),
+    "GraphService/ListGraphs": lambda _: graph_pb2.ListGraphsRequest(),
+    "GraphService/GetGraph": lambda ids: graph_pb2.GetGraphRequest(graph_id=ids.graph),
+    "MemoryService/AddEpisode": add_episode,
+    "MemoryService/AssertTriples": assert_triples,
+    "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
+        graph_id=ids.graph, episode_id=ids.episode
+    ),
+    "MemoryService/DeleteEpisode": lambda ids: memory_episodes_pb2.DeleteEpisodeRequest(
+        graph_id=ids.graph, episode_id=ids.episode, request_id=f"delete-{ids.episode}"
+    ),
+    "MemoryService/GetDocument": lambda ids: memory_episodes_pb2.GetDocumentRequest(
+        graph_id=ids.graph, document_id=f"of-{ids.episode}"
+    ),
+    "MemoryService/DeleteDocument": lambda ids: memory_episodes_pb2.DeleteDocumentRequest(
+        graph_id=ids.graph, document_id=f"of-{ids.episode}", request_id=f"delete-of-{ids.episode}"
+    ),
+    "MemoryService/RetractSource": lambda ids: memory_episodes_pb2.RetractSourceRequest(
+        graph_id=ids.graph, source=f"of-{ids.episode}", request_id=f"retract-of-{ids.episode}"
+    ),
+    "MemoryService/MergeEntities": lambda ids: memory_entities_pb2.MergeEntitiesRequest(
+        graph_id=ids.graph,
+        into_entity_id=ids.trees[0],
+        entity_ids=[ids.trees[2]],
+        request_id=f"merge-{ids.trees[2]}",
+    ),
+    "MemoryService/SplitEntity": lambda ids: memory_entities_pb2.SplitEntityRequest(
+        graph_id=ids.graph, entity_id=ids.trees[1], request_id=f"split-{ids.trees[1]}"
+    ),
+    "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
+        graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
+    ),
+    "MemoryService/ListStatements": list_statements,
+    "MemoryService/GetTimeline": lambda ids: memory_statements_pb2.GetTimelineRequest(
+        graph_id=ids.graph, subject=an_entity(ids), predicate=a_predicate(ids)
+    ),
+    "MemoryService/ListEpisodes": lambda ids: memory_episodes_pb2.ListEpisodesRequest(
+        graph_id=ids.graph, session_id=SESSION
+    ),
+    "MemoryService/ListVoiceAspects": lambda ids: memory_voice_pb2.ListVoiceAspectsRequest(
+        graph_id=ids.graph, include_ended=True
+    ),
+    "MemoryService/GetEntity": lambda ids: memory_entities_pb2.GetEntityRequest(
+        graph_id=ids.graph, entity=an_entity(ids)
+    ),
+    "MemoryService/ListEntities": lambda ids: memory_entities_pb2.ListEntitiesRequest(
+        graph_id=ids.graph, name_prefix=ids.words[0]
+    ),
+    "RecallService/Recall": recall,
+    "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
+        graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
+    ),
+    "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
+    "JobService/ListJobs": lambda ids: jobs_pb2.ListJobsRequest(graph_id=ids.graph),
+    "JobService/WatchJob": lambda ids: jobs_pb2.WatchJobRequest(job_id=ids.job),
+    "CreditService/GetBalance": lambda _: credits_pb2.GetBalanceRequest(),
+    "CreditService/ListLedgerEntries": lambda ids: credits_pb2.ListLedgerEntriesRequest(job_id=ids.job),
+    "AdminService/CreateTenant": lambda _: admin_pb2.CreateTenantRequest(tenant_id="one"),
+    "AdminService/CreateApiKey": lambda _: admin_pb2.CreateApiKeyRequest(
+        tenant_id="one", scopes=[admin_pb2.API_KEY_SCOPE_READ]
+    ),
+    "AdminService/SuspendTenant": lambda _: admin_pb2.SuspendTenantRequest(tenant_id="one"),
+    "AdminService/SetLimits": lambda _: admin_pb2.SetLimitsRequest(
+        tenant_id="one", limits=admin_pb2.TenantLimits(max_jobs=1)
+    ),
+    "AdminService/ListApiKeys": lambda _: admin_pb2.ListApiKeysRequest(tenant_id="one"),
+    "AdminService/RevokeApiKey": lambda _: admin_pb2.RevokeApiKeyRequest(key_id="0" * 16),
+    "AdminService/GrantCredits": lambda _: admin_pb2.GrantCreditsRequest(
+        tenant_id="one", amount_micros=1, request_id="grant"
+    ),
+}
+"""A request of every RPC that is served, from the ids of somebody."""
