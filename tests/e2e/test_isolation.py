@@ -66,7 +66,7 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
     await memory.say(f"# {who}\n\n{who} likes {what}.\n", "2025-01-03", request_id="r-2", **document)
     mine = f"of-{first.result.episode_ids[0]}"
     named = {"kind": episode_pb2.EPISODE_KIND_DOCUMENT, "document_id": mine, "source": mine}
-    await memory.say(f"{who} knows {what}.", "2025-01-04", request_id="r-3", **named)
+    await memory.say(f"{who} knows {what}.", "2025-01-04", request_id="r-named", **named)
     (used,) = [one for one in await memory.statements() if one.predicate.name == "uses"]
     await memory.assert_triples(
         *((tree, "near", "home") for tree in ("Ash", "Birch", "Cedar")), request_id="r-3"
