@@ -8,13 +8,13 @@ from gateway.commands.browsing import Browsing
 from gateway.commands.reads import Place
 from gateway.interceptors.call import current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
-from palimpsest.v1 import memory_entities_pb2, memory_episodes_pb2, memory_voice_pb2
+from palimpsest.v1 import memory_entities_pb2, memory_episodes_pb2, memory_graph_pb2, memory_voice_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class BrowsingServicer:
-    """ListEpisodes, ListVoiceAspects, GetEntity, ListEntities: a part of MemoryService."""
+    """ListEpisodes, ListVoiceAspects, GetEntity, ListEntities, DiffGraph: a part of MemoryService."""
 
     def __init__(self, browsing: Browsing) -> None:
         self._browsing = browsing
@@ -63,6 +63,21 @@ class BrowsingServicer:
         caller = current_caller()
         asked = page_of(caller.tenant, request)
         page, following = await self._browsing.entities(
+            caller.scope(request.graph_id),
+            request,
+            Place.of(asked.after),
+            asked.size,
+            downstream_seconds(caller),
+        )
+        page.next_page_token = token_of(caller.tenant, request, following.text if following else "")
+        return page
+
+    async def DiffGraph(
+        self, request: memory_graph_pb2.DiffGraphRequest, context: Context
+    ) -> memory_graph_pb2.DiffGraphResponse:
+        caller = current_caller()
+        asked = page_of(caller.tenant, request)
+        page, following = await self._browsing.diff(
             caller.scope(request.graph_id),
             request,
             Place.of(asked.after),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from gateway.commands.differences import change_out, diff_in
 from gateway.commands.reads import Place, named, typed
 from gateway.convert.entities import card_out
 from gateway.convert.episodes import episode_out
@@ -20,6 +21,7 @@ from palimpsest.v1 import (
     job_pb2,
     memory_entities_pb2,
     memory_episodes_pb2,
+    memory_graph_pb2,
     memory_voice_pb2,
 )
 from services.domain.ids import JobId, Revision
@@ -137,6 +139,24 @@ class Browsing:
             entities=[card_out(card) for card in listed.entities], revision=listed.revision
         )
         return page, Place(listed.after, Revision(listed.revision), now) if listed.after else None
+
+    async def diff(
+        self,
+        scope: Scope,
+        request: memory_graph_pb2.DiffGraphRequest,
+        place: Place,
+        size: int,
+        timeout_seconds: float,
+    ) -> tuple[memory_graph_pb2.DiffGraphResponse, Place | None]:
+        """A page, and where the next begins. Raises ValidationFailed, RevisionNotReady."""
+        await self._graphs.check(scope)
+        asked = diff_in(request, place, timeout_seconds)
+        asked.page_size, asked.after = min(size, MAX_PAGE), place.after
+        read = await self._services.call(scope, self._services.recall.Diff, asked, timeout_seconds)
+        page = memory_graph_pb2.DiffGraphResponse(
+            changes=[change_out(change, scope.graph) for change in read.changes], revision=read.revision
+        )
+        return page, Place(read.after, Revision(read.revision), self._now()) if read.after else None
 
     async def _stages(self, scope: Scope, episodes: Iterable[episode_pb2.Episode]) -> None:
         """Tells of each episode how far its chunk has come; one that was imported has no job here."""

@@ -5,6 +5,7 @@ import typer
 from palimpsest.cli import (
     adding,
     asserting,
+    diffing,
     documents,
     entities,
     episodes,
@@ -36,7 +37,7 @@ def options() -> None:
     """Room for the help of the app; each command has options of its own."""
 
 
-for module in (adding, asserting, recalling, facts):
+for module in (adding, asserting, recalling, facts, diffing):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(documents.app(), name="document", rich_help_panel="Memory")

@@ -233,7 +233,7 @@ class DiffGraphResponse(_message.Message):
     """The revision read."""
     @_builtins.property
     def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___GraphChange]:
-        """By subject, predicate, then date."""
+        """By subject, predicate (the order of their ids), then date; sentences of the voice last."""
 
     def __init__(
         self,

@@ -1,17 +1,19 @@
 """Causes: the records behind statements as known at a revision, those of rivals that ended them included."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from services.domain.beliefs import believed, in_force
-from services.domain.graph import Span, Statement
+from services.domain.graph import Literal, Span, Statement
 from services.domain.ids import RecordId, Revision, StatementId
 from services.domain.instants import Precision
 from services.domain.records import Claim, Denial, End, Verdict, VerdictKind
 from services.domain.scope import Scope
-from services.domain.slots import as_one
-from services.stores.graph.port import GraphStore, Records
+from services.domain.slots import Reading, as_one
+from services.recall.readings import AS_THEMSELVES, ReadAs
+from services.stores.graph.port import GraphStore, NodePair, Records
 
 Evidence = Claim | End | Denial
 
@@ -53,16 +55,17 @@ async def read_causes(
     spans: Iterable[Span] | None,
     known_at: Revision,
     read: Records | None = None,
+    reads: ReadAs = AS_THEMSELVES,
 ) -> Causes:
     """The records of some statements, and those elsewhere that caused `spans` (None: every span of theirs).
 
     What speaks for a duplicate speaks for the statement as which it derived in `known_at`. `read`: records of
-    some of them that were read already. Raises StoreUnavailable.
+    some of them that were read already. `reads`: how entities read. Raises StoreUnavailable.
     """
     have = {statement.id for statement in read.statements} if read else set()
     wanted = [statement.id for statement in statements if statement.id not in have]
     own = _joined([*([read] if read else ()), *([await graph.records(scope, wanted)] if wanted else ())])
-    own = await _with_duplicates(graph, scope, own)
+    own = await _with_duplicates(graph, scope, await _with_merged(graph, scope, own, reads))
     by_id = _by_id([own])
     asked = {statement.id for statement in statements}
     shown = [span for span in own.spans if span.statement in asked] if spans is None else spans
@@ -70,17 +73,51 @@ async def read_causes(
     missing = needed - by_id.keys()
     if missing:
         owners = {span.statement for span in own.spans if missing & {span.started_by, span.ended_by}}
-        rivals = await _rivals(graph, scope, [one for one in statements if one.id in owners], own)
+        of_owners = [one for one in statements if one.id in owners]
+        rivals = await _rivals(graph, scope, of_owners, own, reads)
         by_id |= _by_id([await graph.records(scope, rivals)])
     of_statement: dict[StatementId, list[Evidence]] = defaultdict(list)
     for record in _each(own):
         of_statement[record.statement].append(record)
-    for shown_one, others in _shown_for(own, known_at).items():
+    for shown_one, others in _shown_for(own, known_at, reads).items():
         of_statement[shown_one] += [record for other in others for record in of_statement.get(other, ())]
     every: dict[StatementId, list[Span]] = defaultdict(list)
     for span in own.spans:
         every[span.statement].append(span)
     return Causes(by_id, of_statement, every)
+
+
+async def _with_merged(graph: GraphStore, scope: Scope, own: Records, reads: ReadAs) -> Records:
+    """Records of statements, with those of what merges make the same triple."""
+    if not reads.merged:
+        return own
+    reading = Reading(reads.merged, {})
+    triples = {(*reading.slot(one), reading.target(one)) for one in own.statements}
+    pairs: dict[NodePair, None] = {}
+    for subject, predicate, target in triples:
+        slot = reads.group(subject), reads.group(predicate)
+        others = 1 if isinstance(target, Literal) else len(reads.group(target))
+        if max(*map(len, slot), others) > 1:
+            pairs |= dict.fromkeys(product(*slot))
+    slots = await graph.slots(scope, list(pairs)) if pairs else {}
+    read = {statement.id for statement in own.statements}
+    missing = list(dict.fromkeys(id for ids in slots.values() for id in ids if id not in read))
+    found = await graph.records(scope, missing) if missing else None
+    if found is None:
+        return own
+    same = {one.id for one in found.statements if (*reading.slot(one), reading.target(one)) in triples}
+    return _joined([own, _only(found, same)])
+
+
+def _only(records: Records, ids: Collection[StatementId]) -> Records:
+    return Records(
+        statements=[one for one in records.statements if one.id in ids],
+        claims=[one for one in records.claims if one.statement in ids],
+        ends=[one for one in records.ends if one.statement in ids],
+        denials=[one for one in records.denials if one.statement in ids],
+        verdicts=[one for one in records.verdicts if one.left in ids or one.right in ids],
+        spans=[one for one in records.spans if one.statement in ids],
+    )
 
 
 async def _with_duplicates(graph: GraphStore, scope: Scope, own: Records) -> Records:
@@ -101,13 +138,14 @@ def _called_the_same(verdicts: Iterable[Verdict]) -> set[StatementId]:
     }
 
 
-def _shown_for(own: Records, known_at: Revision) -> dict[StatementId, list[StatementId]]:
+def _shown_for(own: Records, known_at: Revision, reads: ReadAs) -> dict[StatementId, list[StatementId]]:
     """By a statement with spans: the others that derived as it, which have none of their own."""
     verdicts = in_force(own.verdicts, known_at)
-    if not _called_the_same(verdicts):
+    if not _called_the_same(verdicts) and not reads.merged:
         return {}
     groups: dict[StatementId, list[StatementId]] = defaultdict(list)
-    for id, root in as_one(own.statements, in_force(own.claims, known_at), verdicts).items():
+    claims, reading = in_force(own.claims, known_at), Reading(reads.merged, {})
+    for id, root in as_one(own.statements, claims, verdicts, reading).items():
         groups[root].append(id)
     holding = {span.statement for span in believed(own.spans, known_at)}
     return {
@@ -119,13 +157,18 @@ def _shown_for(own: Records, known_at: Revision) -> dict[StatementId, list[State
 
 
 async def _rivals(
-    graph: GraphStore, scope: Scope, statements: Sequence[Statement], own: Records
+    graph: GraphStore, scope: Scope, statements: Sequence[Statement], own: Records, reads: ReadAs
 ) -> list[StatementId]:
-    """What may have ended these: the rest of their slots, and what verdicts connect them with."""
+    """What may have begun or ended these: the rest of their slots, and what verdicts connect them with."""
     known = {statement.id for statement in own.statements}
-    ids: dict[StatementId, None] = {}
-    for slot in dict.fromkeys((one.subject, one.predicate) for one in statements):
-        ids |= dict.fromkeys(await graph.slot(scope, *slot))
+    slots = dict.fromkeys(
+        (subject, predicate)
+        for one in statements
+        for subject in reads.group(one.subject)
+        for predicate in reads.group(one.predicate)
+    )
+    found = await graph.slots(scope, list(slots))
+    ids = dict.fromkeys(id for slot in slots for id in found.get(slot, ()))
     for verdict in own.verdicts:
         ids |= dict.fromkeys((verdict.left, verdict.right))
     return [id for id in ids if id not in known]

@@ -12,6 +12,7 @@ from services.domain.scope import Scope
 from services.recall.causes import Causes, Evidence, end_precision, read_causes, start_precision
 from services.recall.confidence import confidence
 from services.recall.messages import entity_out, record_out
+from services.recall.readings import AS_THEMSELVES, ReadAs
 from services.stores.graph.port import GraphStore, Records, StatementView
 from services.stores.memory.port import RevisionLog
 from services.wire.fields import precision_out
@@ -48,7 +49,7 @@ class Described:
             fact=statement.fact,
             aspect=statement.aspect or "",
             event_at=statement.event_at,
-            spans=[self._span(span) for span in shown],
+            spans=[self.span(span) for span in shown],
             episode_ids=_episodes(view, claims),
             records=self._records(view) if records else (),
             created_at=self._clock(statement.created_at),
@@ -71,7 +72,8 @@ class Described:
             message.revoked_at_clock = self._clock(record.revoked_at)
         return message
 
-    def _span(self, span: Span) -> pb.Span:
+    def span(self, span: Span) -> pb.Span:
+        """The message of a span whose cause was read."""
         started = self.causes.by_id.get(span.started_by)
         ended = self.causes.by_id.get(span.ended_by) if span.ended_by else None
         # A border that a later revision will set is not known yet.
@@ -95,6 +97,10 @@ class Described:
             ended_by_statement=ended.statement if ended else "",
             ended_by_reason=ended.reason.name.lower() if isinstance(ended, End) else "",
         )
+
+    def current(self, span: Span) -> Span:
+        """A span that was read earlier, as it lies there now."""
+        return next((one for one in self.causes.spans.get(span.statement, ()) if one.id == span.id), span)
 
     def _clock(self, revision: Revision) -> int:
         return self._clocks.get(revision, 0)
@@ -120,15 +126,16 @@ async def describe(
     past: bool = False,
     read: Records | None = None,
     records: bool = False,
+    reads: ReadAs = AS_THEMSELVES,
 ) -> Described:
     """Reads what is needed to show views; with `past` also for spans no longer believed.
 
-    `read`: records that were read already. `records`: they are shown too.
+    `read`: records that were read already. `records`: they are shown too. `reads`: how entities read.
     """
     if not views:
         return nothing_described(known_at)
     shown = None if past else [span for view in views for span in view.spans]
-    causes = await read_causes(graph, scope, [view.statement for view in views], shown, known_at, read)
+    causes = await read_causes(graph, scope, [view.statement for view in views], shown, known_at, read, reads)
     every = [span for spans in causes.spans.values() for span in spans] if shown is None else shown
     said = [one for found in causes.of_statement.values() for one in found] if records else ()
     clocks = await log.clocks(scope, sorted(_revisions(views, every, said)))

@@ -13,7 +13,7 @@ from services.recall.describe import describe
 from services.recall.messages import entity_out
 from services.recall.parts import Parts
 from services.recall.question import MAX_HOPS
-from services.recall.readings import ReadAs, Readings, shown_as, steps_as
+from services.recall.readings import AS_THEMSELVES, ReadAs, Readings, shown_as, steps_as
 from services.recall.revisions import Known, Revisions
 from services.recall.seeds import Names
 from services.stores.graph.port import AsOf, StatementFilter, StatementView, Step
@@ -55,7 +55,9 @@ class Lists:
         size = min(request.page_size, MAX_PAGE) if request.page_size > 0 else DEFAULT_PAGE
         listed = await self._page(scope, asked, Page(size, request.after)) if asked else Listed([])
         views = await shown_as(self._parts.graph, scope, listed.items, reads)
-        described = await describe(self._parts.graph, self._parts.revisions, scope, views, known.at)
+        described = await describe(
+            self._parts.graph, self._parts.revisions, scope, views, known.at, reads=reads
+        )
         return pb.ListStatementsResponse(
             statements=[described.statement(view) for view in views],
             after=listed.after,
@@ -76,6 +78,7 @@ class Lists:
         per_level = min(request.per_level, MAX_PER_LEVEL) if request.per_level > 0 else DEFAULT_PER_LEVEL
         hops = min(max(request.max_hops, 0), MAX_HOPS)
         steps: Sequence[Step] = ()
+        reads = AS_THEMSELVES
         if seeds and hops:
             reads = await self._readings.of(scope, known.at)
             met = await self._parts.graph.walk(
@@ -83,7 +86,12 @@ class Lists:
             )
             steps = await steps_as(self._parts.graph, scope, met, reads)
         described = await describe(
-            self._parts.graph, self._parts.revisions, scope, [step.view for step in steps], known.at
+            self._parts.graph,
+            self._parts.revisions,
+            scope,
+            [step.view for step in steps],
+            known.at,
+            reads=reads,
         )
         return pb.WalkResponse(
             seeds=[entity_out(seed) for seed in seeds],

@@ -157,6 +157,7 @@ class Recalling:
             list(views.values()),
             asking.known.at,
             read=found.records,
+            reads=asking.reads,
         )
 
 

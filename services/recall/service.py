@@ -1,11 +1,13 @@
 """The recall service: reads memory, owns no rows. Any replica can answer any call."""
 
+from palimpsest.internal.v1 import recall_diff_pb2 as diff_pb
 from palimpsest.internal.v1 import recall_lists_pb2 as lists_pb
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.errors import EpisodeNotFound
 from services.domain.ids import EpisodeId
 from services.domain.scope import Scope
 from services.recall.browsing import Browsing
+from services.recall.diffs import Diffs
 from services.recall.entities import Entities
 from services.recall.lists import Lists
 from services.recall.messages import episode_out
@@ -35,6 +37,7 @@ class Recall:
         self._lists = Lists(parts, revisions, names, readings)
         self._entities = Entities(parts, revisions, names, readings)
         self._browsing = Browsing(parts, revisions)
+        self._diffs = Diffs(parts, revisions, readings)
         self._surroundings = Surroundings(parts, readings)
 
     @property
@@ -123,3 +126,7 @@ class Recall:
     ) -> lists_pb.ListEntitiesResponse:
         """Raises ValidationFailed, RevisionNotReady."""
         return await self._entities.listed(scope, request)
+
+    async def diff(self, scope: Scope, request: diff_pb.DiffRequest) -> diff_pb.DiffResponse:
+        """Raises ValidationFailed, RevisionNotReady."""
+        return await self._diffs.page(scope, request)

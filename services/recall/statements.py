@@ -35,10 +35,11 @@ class Statements:
         # One whose text was forgotten is told by its id and dates alone, as the log of beliefs keeps them.
         if not views:
             raise StatementNotFound(request.statement_id)
-        views = await shown_as(self._parts.graph, scope, views, await self._readings.of(scope, known.at))
+        reads = await self._readings.of(scope, known.at)
+        views = await shown_as(self._parts.graph, scope, views, reads)
         past = request.include_past_beliefs
         described = await describe(
-            self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True
+            self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True, reads=reads
         )
         spans = _beliefs(described, views[0], past)
         return pb.ReadStatementResponse(
@@ -58,7 +59,15 @@ class Statements:
             raise PredicateNotFound(request.predicate)
         subject, views = await self._slot(scope, subjects, predicates[0], known.at)
         past = request.include_past_beliefs
-        described = await describe(self._parts.graph, self._parts.revisions, scope, views, known.at, past)
+        described = await describe(
+            self._parts.graph,
+            self._parts.revisions,
+            scope,
+            views,
+            known.at,
+            past,
+            reads=await self._readings.of(scope, known.at),
+        )
         entries = [
             (view, span) for view in views for span in _beliefs(described, view, request.include_past_beliefs)
         ]

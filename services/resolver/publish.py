@@ -42,8 +42,12 @@ from services.stores.memory.port import (
     VoiceStore,
 )
 
-_ATTEMPTS = 20
-"""How often a lost race for a graph's next revision is run again; each loss means another writer won."""
+_ATTEMPTS = 200
+"""How often a lost race for a graph's next revision is run again; each loss means another writer won.
+
+Many, since races are not fair: who lost one first completes what the winner began, while the winner's next
+writer is already at work. Whoever has a queue of fifty may win them all.
+"""
 
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 """NUL as JSON escapes it; not a backslash of a text, itself escaped, with u0000 after it."""

@@ -14,6 +14,7 @@ from palimpsest.internal.v1 import (
     classifier_pb2,
     extractor_pb2,
     preprocessor_pb2,
+    recall_diff_pb2,
     recall_lists_pb2,
     recall_pb2,
     resolver_pb2,
@@ -170,6 +171,13 @@ class FiveServicesContract:
         assert card.entity.id == statement.subject.id
         spoken = recall_lists_pb2.ListVoiceAspectsRequest(now=now)
         assert not (await services.call(scope, stub.ListVoiceAspects, spoken, SECONDS)).voice
+        diff = recall_diff_pb2.DiffRequest(
+            system=recall_diff_pb2.SystemPoints(
+                before=values_pb2.KnownAt(revision=0), after=values_pb2.KnownAt(revision=revision)
+            )
+        )
+        [change] = (await services.call(scope, stub.Diff, diff, SECONDS)).changes
+        assert (change.kind, change.statement.id) == ("added", statement.id)
         whole = recall_pb2.ReadEpisodeRequest(episode_id=episode)
         assert (await services.call(scope, stub.ReadEpisode, whole, SECONDS)).episode.id == episode
 

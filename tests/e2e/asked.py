@@ -1,4 +1,4 @@
-"""A request of every RPC that is served, from the ids of somebody: what tests of isolation ask."""
+"""A request of every public RPC that is served, from the ids of somebody; and how each answers strangers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from google.protobuf.message import Message
 
 from palimpsest.v1 import (
     admin_pb2,
+    common_pb2,
     credits_pb2,
     entity_pb2,
     episode_pb2,
@@ -15,6 +16,7 @@ from palimpsest.v1 import (
     jobs_pb2,
     memory_entities_pb2,
     memory_episodes_pb2,
+    memory_graph_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
     memory_voice_pb2,
@@ -105,15 +107,6 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/DeleteEpisode": lambda ids: memory_episodes_pb2.DeleteEpisodeRequest(
         graph_id=ids.graph, episode_id=ids.episode, request_id=f"delete-{ids.episode}"
     ),
-    "MemoryService/GetDocument": lambda ids: memory_episodes_pb2.GetDocumentRequest(
-        graph_id=ids.graph, document_id=f"of-{ids.episode}"
-    ),
-    "MemoryService/DeleteDocument": lambda ids: memory_episodes_pb2.DeleteDocumentRequest(
-        graph_id=ids.graph, document_id=f"of-{ids.episode}", request_id=f"delete-of-{ids.episode}"
-    ),
-    "MemoryService/RetractSource": lambda ids: memory_episodes_pb2.RetractSourceRequest(
-        graph_id=ids.graph, source=f"of-{ids.episode}", request_id=f"retract-of-{ids.episode}"
-    ),
     "MemoryService/MergeEntities": lambda ids: memory_entities_pb2.MergeEntitiesRequest(
         graph_id=ids.graph,
         into_entity_id=ids.trees[0],
@@ -122,6 +115,15 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "MemoryService/SplitEntity": lambda ids: memory_entities_pb2.SplitEntityRequest(
         graph_id=ids.graph, entity_id=ids.trees[1], request_id=f"split-{ids.trees[1]}"
+    ),
+    "MemoryService/GetDocument": lambda ids: memory_episodes_pb2.GetDocumentRequest(
+        graph_id=ids.graph, document_id=f"of-{ids.episode}"
+    ),
+    "MemoryService/DeleteDocument": lambda ids: memory_episodes_pb2.DeleteDocumentRequest(
+        graph_id=ids.graph, document_id=f"of-{ids.episode}", request_id=f"delete-of-{ids.episode}"
+    ),
+    "MemoryService/RetractSource": lambda ids: memory_episodes_pb2.RetractSourceRequest(
+        graph_id=ids.graph, source=f"of-{ids.episode}", request_id=f"retract-of-{ids.episode}"
     ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
@@ -138,6 +140,9 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "MemoryService/GetEntity": lambda ids: memory_entities_pb2.GetEntityRequest(
         graph_id=ids.graph, entity=an_entity(ids)
+    ),
+    "MemoryService/DiffGraph": lambda ids: memory_graph_pb2.DiffGraphRequest(
+        graph_id=ids.graph, system=memory_graph_pb2.SystemTimes(before=common_pb2.KnownAt(revision=1))
     ),
     "MemoryService/ListEntities": lambda ids: memory_entities_pb2.ListEntitiesRequest(
         graph_id=ids.graph, name_prefix=ids.words[0]
@@ -166,3 +171,36 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
 }
 """A request of every RPC that is served, from the ids of somebody."""
+
+NO_PLACE = {
+    "MemoryService/AssertTriples": "ENTITY_NOT_FOUND",
+    "MemoryService/GetEpisode": "EPISODE_NOT_FOUND",
+    "MemoryService/DeleteEpisode": "EPISODE_NOT_FOUND",
+    "MemoryService/GetDocument": "DOCUMENT_NOT_FOUND",
+    "MemoryService/DeleteDocument": "DOCUMENT_NOT_FOUND",
+    "MemoryService/RetractSource": "SOURCE_NOT_FOUND",
+    "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
+    "MemoryService/GetEntity": "ENTITY_NOT_FOUND",
+    "MemoryService/MergeEntities": "ENTITY_NOT_FOUND",
+    "MemoryService/SplitEntity": "ENTITY_NOT_FOUND",
+    "RecallService/Recall": "ENTITY_NOT_FOUND",
+    "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
+    "JobService/GetJob": "JOB_NOT_FOUND",
+    "JobService/WatchJob": "JOB_NOT_FOUND",
+}
+"""What an id that is not the caller's is answered with. Filters of lists just find nothing."""
+EMPTY = {"MemoryService/ListStatements": "statements", "CreditService/ListLedgerEntries": "entries"}
+MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
+FILTERS_BY_GRAPH = {"JobService/ListJobs"}
+"""Lists of the gateway itself: a graph that is not there has none."""
+TELLS_WORDS = {
+    "MemoryService/GetEpisode",
+    "MemoryService/GetDocument",
+    "MemoryService/GetStatement",
+    "MemoryService/ListStatements",
+    "MemoryService/GetTimeline",
+    "MemoryService/ListVoiceAspects",
+    "RecallService/Recall",
+    "RecallService/GetSubgraph",
+}

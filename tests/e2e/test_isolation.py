@@ -26,7 +26,19 @@ from tests.builders import on
 from tests.doubles.gateway import Refusal
 from tests.doubles.model_server import ModelServer
 from tests.doubles.product import Product, Tenant, a_product
-from tests.e2e.asked import ASKED, DOCUMENT, GRAPH, NOBODYS, SESSION, Ids
+from tests.e2e.asked import (
+    ASKED,
+    DOCUMENT,
+    EMPTY,
+    FILTERS_BY_GRAPH,
+    GRAPH,
+    MAKES_ITS_GRAPH,
+    NO_PLACE,
+    NOBODYS,
+    SESSION,
+    TELLS_WORDS,
+    Ids,
+)
 from tests.e2e.talking import Fact, Memory, balance
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -102,38 +114,6 @@ async def twins(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Twins
         await engine.aclose()
 
 
-NO_PLACE = {
-    "MemoryService/AssertTriples": "ENTITY_NOT_FOUND",
-    "MemoryService/GetEpisode": "EPISODE_NOT_FOUND",
-    "MemoryService/DeleteEpisode": "EPISODE_NOT_FOUND",
-    "MemoryService/GetDocument": "DOCUMENT_NOT_FOUND",
-    "MemoryService/DeleteDocument": "DOCUMENT_NOT_FOUND",
-    "MemoryService/RetractSource": "SOURCE_NOT_FOUND",
-    "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
-    "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
-    "MemoryService/GetEntity": "ENTITY_NOT_FOUND",
-    "MemoryService/MergeEntities": "ENTITY_NOT_FOUND",
-    "MemoryService/SplitEntity": "ENTITY_NOT_FOUND",
-    "RecallService/Recall": "ENTITY_NOT_FOUND",
-    "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
-    "JobService/GetJob": "JOB_NOT_FOUND",
-    "JobService/WatchJob": "JOB_NOT_FOUND",
-}
-"""What an id that is not the caller's is answered with. Filters of lists just find nothing."""
-EMPTY = {"MemoryService/ListStatements": "statements", "CreditService/ListLedgerEntries": "entries"}
-MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
-FILTERS_BY_GRAPH = {"JobService/ListJobs"}
-"""Lists of the gateway itself: a graph that is not there has none."""
-TELLS_WORDS = {
-    "MemoryService/GetEpisode",
-    "MemoryService/GetDocument",
-    "MemoryService/GetStatement",
-    "MemoryService/ListStatements",
-    "MemoryService/GetTimeline",
-    "MemoryService/ListVoiceAspects",
-    "RecallService/Recall",
-    "RecallService/GetSubgraph",
-}
 DELETES = {"MemoryService/DeleteEpisode", "MemoryService/DeleteDocument", "MemoryService/RetractSource"}
 OPERATORS = [name for name in ASKED if name.startswith("AdminService/")]
 TENANTS = [name for name in ASKED if name not in OPERATORS]

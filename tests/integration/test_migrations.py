@@ -297,10 +297,7 @@ async def fill(engine: AsyncEngine, schema: Schema) -> dict[str, list[tuple[obje
             if table.name not in there:
                 continue
             for number in (1, 2):
-                values = {
-                    column.name: _value(column.type.python_type, number)
-                    for column in _filled(table)
-                }
+                values = {column.name: _value(column.type.python_type, number) for column in _filled(table)}
                 await connection.execute(insert(table).values(values))
     return await contents(engine, schema)
 

@@ -41,7 +41,20 @@ class Undo(NamedTuple):
     at: int
 
 
-Step = Tell | Delete | Judgement | Undo
+class Unite(NamedTuple):
+    """A user says that two objects are one thing: `entity` reads as what `into` reads as."""
+
+    entity: str
+    into: str
+
+
+class Part(NamedTuple):
+    """Of the objects that read as others, the one at this position reads as itself again."""
+
+    at: int
+
+
+Step = Tell | Delete | Judgement | Undo | Unite | Part
 
 
 def fact_of(target: str) -> Fact:
@@ -72,11 +85,19 @@ def judgements(draw: st.DrawFn) -> Judgement:
     return Judgement(Judged(left, right, kind, judge, draw(st.sampled_from(DAYS))))
 
 
+@st.composite
+def unions(draw: st.DrawFn) -> Unite:
+    """Mostly of things of one kind."""
+    entity, into = draw(st.permutations(draw(st.sampled_from([FACTS[:3], FACTS[3:], FACTS]))))[:2]
+    return Unite(entity.target, into.target)
+
+
 NUMBERS = st.integers(0, 11)
 
 
 def stories(most: int = 7) -> st.SearchStrategy[list[Step]]:
-    changes = judgements() | judgements() | st.builds(Delete, NUMBERS) | st.builds(Undo, NUMBERS)
+    undone = st.builds(Delete, NUMBERS) | st.builds(Undo, NUMBERS) | st.builds(Part, NUMBERS)
+    changes = judgements() | judgements() | unions() | undone
     return st.lists(tellings() | tellings() | changes, min_size=1, max_size=most)
 
 
@@ -131,7 +152,9 @@ class Telling:
         claims = [one for one in said if isinstance(one, Claim)]
         ends = [one for one in said if isinstance(one, End)]
         denials = [one for one in said if isinstance(one, Denial)]
-        if not plain(claims, ends):
+        named = {what.of for what in there if not isinstance(what, Judged)}
+        # An object that reads as one whose name is forgotten has no text to break ties by.
+        if not plain(claims, ends) or not set(self.reads[known].values()) <= named:
             return None
 
         def rivals(one: str, other: str) -> bool:

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from palimpsest.internal.v1 import recall_diff_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2
 from palimpsest.internal.v1 import recall_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__pb2
 
@@ -96,6 +97,11 @@ class RecallServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
                 _registered_method=True)
+        self.Diff = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/Diff',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffResponse.FromString,
+                _registered_method=True)
 
 
 class RecallServiceServicer:
@@ -186,6 +192,13 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Diff(self, request, context):
+        """What changed between two dates, or between two beliefs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RecallServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -248,6 +261,11 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.ListEntities,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.SerializeToString,
+            ),
+            'Diff': grpc.unary_unary_rpc_method_handler(
+                    servicer.Diff,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -575,6 +593,33 @@ class RecallService:
             '/palimpsest.internal.v1.RecallService/ListEntities',
             palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Diff(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/Diff',
+            palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,6 +5,7 @@ Recall: reads memory, owns no rows."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import recall_diff_pb2 as _recall_diff_pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as _recall_lists_pb2
 from palimpsest.internal.v1 import recall_pb2 as _recall_pb2
 import abc as _abc_1
@@ -58,6 +59,8 @@ class RecallServiceStub:
     """One entity, by id or name."""
     ListEntities: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]
     """Entities by filter, paged."""
+    Diff: _grpc.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]
+    """What changed between two dates, or between two beliefs."""
 
 @_typing.type_check_only
 class RecallServiceAsyncStub(RecallServiceStub):
@@ -88,6 +91,8 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """One entity, by id or name."""
     ListEntities: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]  # type: ignore[assignment]
     """Entities by filter, paged."""
+    Diff: _aio.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]  # type: ignore[assignment]
+    """What changed between two dates, or between two beliefs."""
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
     """Finds what matters for a question, and reads everything else."""
@@ -187,5 +192,13 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_lists_pb2.ListEntitiesResponse, _abc.Awaitable[_recall_lists_pb2.ListEntitiesResponse]]:
         """Entities by filter, paged."""
+
+    @_abc_1.abstractmethod
+    def Diff(
+        self,
+        request: _recall_diff_pb2.DiffRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_diff_pb2.DiffResponse, _abc.Awaitable[_recall_diff_pb2.DiffResponse]]:
+        """What changed between two dates, or between two beliefs."""
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -159,25 +159,35 @@ def _last(
     of_slot: dict[Hashable, list[tuple[int, StatementId]]] = {}
     of_object: dict[StatementId, list[tuple[int, StatementId]]] = {}
     for each in beginnings:
-        first = direction * each.coarse.first
-        while waiting and direction * waiting[-1][0] < first:
-            _, until, object = waiting.pop()
-            insort(of_slot.setdefault(slot_of.get(object, object), []), (until, object))
-            if object in judged:
-                insort(of_object.setdefault(object, []), (until, object))
-        latest = _latest(of_slot.get(slot_of.get(each.object, each.object), ()), each, rivals)
-        for other in judged.get(each.object, ()) if judged else ():
-            latest = max(latest, _latest(of_object.get(other, ()), each, rivals))
-        if latest > each.coarse.first:
+        object, (first, _), by, _ = each
+        while waiting and direction * waiting[-1][0] < direction * first:
+            _, until, other = waiting.pop()
+            slot = slot_of.get(other, other)
+            if slot in of_slot:
+                insort(of_slot[slot], (until, other))
+            else:
+                of_slot[slot] = [(until, other)]
+            if other in judged:
+                insort(of_object.setdefault(other, []), (until, other))
+        slot = slot_of.get(object, object)
+        latest = _latest(of_slot[slot], object, first, by, rivals) if slot in of_slot else first
+        for other in judged.get(object, ()) if judged else ():
+            if other in of_object:
+                latest = max(latest, _latest(of_object[other], object, first, by, rivals))
+        if latest > first:
             yield each, latest
 
 
-def _latest(known: Sequence[tuple[int, StatementId]], each: _Beginning, rivals: Rivals) -> int:
-    first = each.coarse.first
-    position = bisect_left(known, (each.by + 1,))
-    while position and known[position - 1][0] > first:
+def _latest(
+    known: Sequence[tuple[int, StatementId]], object: StatementId, first: int, by: int, rivals: Rivals
+) -> int:
+    """The latest in `(first, by]` at which a rival had held; `first` where none had."""
+    position = bisect_left(known, (by + 1,))
+    while position:
         position -= 1
         until, other = known[position]
-        if rivals(each.object, other):
+        if until <= first:
+            return first
+        if rivals(object, other):
             return until
     return first

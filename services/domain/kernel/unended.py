@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from services.domain.instants import Precision
-from services.domain.kernel.periods import NONE_BEGUN, Coarse, place
+from services.domain.kernel.periods import NONE_BEGUN, Coarse, Placed, place
 from services.domain.kernel.stays import AFTER, Stay
 from services.domain.records import Claim
 
@@ -39,25 +39,33 @@ def exact(claims: Iterable[Claim]) -> list[Stay]:
 class Unended:
     """The starts of one object, none of whose claims states an end. As Life, where there are ends."""
 
+    __slots__ = ("_mentions", "_placed", "_stated", "coarse", "said_at")
     endless: Final = True
 
     def __init__(self, claims: Sequence[Claim]) -> None:
-        assumed = [claim for claim in claims if claim.start is None]
-        self._mentions = exact(assumed)
-        self._stated = [claim for claim in claims if claim.start is not None]
+        assumed: list[Claim] = []
+        self._stated: list[Claim] = []
+        for claim in claims:
+            (assumed if claim.start is None else self._stated).append(claim)
+        self._mentions = exact(assumed) if assumed else []
         self._placed = place(self._stated, NONE_BEGUN)
-        self.said_at = sorted([claim.attested_at for claim in assumed])
-        """When the object was said to hold, with no word of since when."""
+        self.said_at = [claim.attested_at for claim in assumed]
+        """When the object was said to hold, with no word of since when; in order."""
+        if len(assumed) > 1:
+            self.said_at.sort()
         self.coarse: dict[Coarse, list[Claim]] = {}
         """The claims that name a coarse start, by its period."""
         for claim, _, _, coarse in self._placed:
             if coarse is not None:
-                self.coarse.setdefault(coarse, []).append(claim)
+                if coarse in self.coarse:
+                    self.coarse[coarse].append(claim)
+                else:
+                    self.coarse[coarse] = [claim]
 
     def settled(self, begun: Mapping[Coarse, int] = NONE_BEGUN) -> list[Stay]:
         """The stays of all claims; `begun` as in Life."""
         stays = self._mentions.copy()
-        for claim, start, precision, _ in place(self._stated, begun) if begun else self._placed:
+        for claim, start, precision, _ in self._placed_by(begun) if begun else self._placed:
             seen = claim.seen
             last = seen if seen > start else start
             stays.append(
@@ -76,3 +84,9 @@ class Unended:
                 )
             )
         return stays
+
+    def _placed_by(self, begun: Mapping[Coarse, int]) -> Sequence[Placed]:
+        if len(self._placed) > 1:
+            return place(self._stated, begun)
+        ((claim, start, precision, coarse),) = self._placed
+        return [(claim, start if coarse is None else begun.get(coarse, start), precision, coarse)]
