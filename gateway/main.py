@@ -191,6 +191,6 @@ def _servicers(
         "MemoryService": memory,
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
-        "CreditService": CreditServicer(stores.ledger),
-        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger),
+        "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
+        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),
     }

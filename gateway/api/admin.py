@@ -7,10 +7,14 @@ import grpc.aio
 
 from gateway.api.credits import balance_message, entry_message
 from gateway.credits.ledger import Ledger
-from gateway.credits.money import MicroCredits
+from gateway.credits.money import MicroCredits, PriceItem, PriceTable
+from gateway.credits.prices import Prices
+from gateway.credits.values import HoldId
+from gateway.errors import ValidationFailed, Violation
 from gateway.keys import ApiKey, KeyId, KeyScope
 from gateway.paging import page_of, token_of
 from gateway.store.job_view import timestamp
+from gateway.store.jobs import Jobs
 from gateway.store.keys import ApiKeys
 from gateway.store.tenants import Limits, Tenant, Tenants, TenantState
 from palimpsest.v1 import admin_pb2
@@ -19,17 +23,19 @@ from services.domain.scope import TenantId
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
-_SCOPE = "API_KEY_SCOPE_"
+_SCOPE, _ITEM = "API_KEY_SCOPE_", "PRICE_ITEM_"
 _DEFAULT_SCOPES = (KeyScope.READ, KeyScope.WRITE)
 
 
 class AdminServicer:
     """Tenants, their keys, limits and credits."""
 
-    def __init__(self, tenants: Tenants, keys: ApiKeys, ledger: Ledger) -> None:
+    def __init__(self, tenants: Tenants, keys: ApiKeys, ledger: Ledger, jobs: Jobs, prices: Prices) -> None:
         self._tenants = tenants
         self._keys = keys
         self._ledger = ledger
+        self._jobs = jobs
+        self._prices = prices
 
     async def CreateTenant(
         self, request: admin_pb2.CreateTenantRequest, context: Context
@@ -57,6 +63,8 @@ class AdminServicer:
     ) -> admin_pb2.SuspendTenantResponse:
         state = TenantState.ACTIVE if request.lift else TenantState.SUSPENDED
         tenant = await self._tenants.set_state(TenantId(request.tenant_id), state)
+        if tenant.state is TenantState.SUSPENDED:
+            await self._jobs.cancel_all(tenant.id)
         return admin_pb2.SuspendTenantResponse(tenant=tenant_message(tenant))
 
     async def SetLimits(
@@ -82,6 +90,29 @@ class AdminServicer:
         key = await self._keys.revoke(KeyId(request.key_id))
         return admin_pb2.RevokeApiKeyResponse(api_key=key_message(key))
 
+    async def RefundCharge(
+        self, request: admin_pb2.RefundChargeRequest, context: Context
+    ) -> admin_pb2.RefundChargeResponse:
+        tenant = (await self._tenants.get(TenantId(request.tenant_id))).id
+        async with self._ledger.books(tenant) as books:
+            group, _ = await books.refund(
+                tenant,
+                HoldId(request.job_id),  # a job's hold has the job's id
+                request.request_id,
+                MicroCredits(request.amount_micros),
+                request.reason,
+            )
+        entries = await self._ledger.entries_of(tenant, group)
+        return admin_pb2.RefundChargeResponse(
+            balance=balance_message(await self._ledger.balance(tenant)), entry=entry_message(entries[0])
+        )
+
+    async def SetPrices(
+        self, request: admin_pb2.SetPricesRequest, context: Context
+    ) -> admin_pb2.SetPricesResponse:
+        table = await self._prices.publish(price_table_in(request.table))
+        return admin_pb2.SetPricesResponse(table=price_table_out(table))
+
     async def GrantCredits(
         self, request: admin_pb2.GrantCreditsRequest, context: Context
     ) -> admin_pb2.GrantCreditsResponse:
@@ -96,6 +127,25 @@ class AdminServicer:
             entry=entry_message(entries[0]),
             replayed=not fresh,
         )
+
+
+def price_table_in(table: admin_pb2.PriceTable) -> PriceTable:
+    """Raises ValidationFailed for an item that has two prices."""
+    items = [PriceItem(admin_pb2.PriceItem.Name(one.item).removeprefix(_ITEM)) for one in table.prices]
+    if len(set(items)) < len(items):
+        raise ValidationFailed(Violation("table.prices", "one price for an item", "prices.one_for_an_item"))
+    amounts = [MicroCredits(one.micros) for one in table.prices]
+    return PriceTable(table.version, dict(zip(items, amounts, strict=True)))
+
+
+def price_table_out(table: PriceTable) -> admin_pb2.PriceTable:
+    return admin_pb2.PriceTable(
+        version=table.version,
+        prices=[
+            admin_pb2.Price(item=admin_pb2.PriceItem.Value(f"{_ITEM}{item}"), micros=micros)
+            for item, micros in sorted(table.prices.items())
+        ],
+    )
 
 
 def tenant_message(tenant: Tenant) -> admin_pb2.Tenant:

@@ -1,15 +1,17 @@
 """CreditService: what a tenant has, and what became of it."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import grpc.aio
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from gateway.credits.ledger import Ledger
+from gateway.credits.money import MicroCredits
 from gateway.credits.values import Balance, Entry, EntryFilter, EntryKind
+from gateway.credits.watching import BalanceWatch, Told
 from gateway.interceptors.call import current_caller
-from gateway.paging import page_of, token_of
+from gateway.paging import opened, page_of, sealed, token_of
 from gateway.store.job_view import timestamp
 from palimpsest.v1 import credits_pb2
 from services.domain.instants import Instant
@@ -26,10 +28,11 @@ _KINDS = {number: kind for kind, number in _NUMBERS.items()}
 
 
 class CreditServicer:
-    """GetBalance and ListLedgerEntries."""
+    """GetBalance, ListLedgerEntries and WatchBalance."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, watch: BalanceWatch) -> None:
         self._ledger = ledger
+        self._watch = watch
 
     async def GetBalance(
         self, request: credits_pb2.GetBalanceRequest, context: Context
@@ -55,6 +58,21 @@ class CreditServicer:
             entries=[entry_message(entry) for entry in listed.items],
             next_page_token=token_of(tenant, request, listed.after),
         )
+
+    async def WatchBalance(
+        self, request: credits_pb2.WatchBalanceRequest, context: Context
+    ) -> AsyncIterator[credits_pb2.WatchBalanceResponse]:
+        tenant = current_caller().tenant
+        before = _told(opened(tenant, request, request.cursor, "cursor")) if request.cursor else None
+        threshold = MicroCredits(request.threshold_micros) if request.HasField("threshold_micros") else None
+        async for balance, told in self._watch.watch(tenant, threshold, before):
+            cursor = sealed(tenant, request, f"{told.entry}.{told.available}")
+            yield credits_pb2.WatchBalanceResponse(balance=balance_message(balance), cursor=cursor)
+
+
+def _told(position: str) -> Told:
+    entry, _, available = position.partition(".")
+    return Told(int(entry), MicroCredits(int(available)))
 
 
 def balance_message(balance: Balance) -> credits_pb2.Balance:

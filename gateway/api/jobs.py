@@ -1,4 +1,4 @@
-"""JobService: reading, listing and watching jobs."""
+"""JobService: reading, listing, cancelling and watching jobs."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -19,7 +19,7 @@ _STATE, _KIND = "JOB_STATE_", "JOB_KIND_"
 
 
 class JobServicer:
-    """GetJob, ListJobs and WatchJob."""
+    """GetJob, ListJobs, CancelJob and WatchJob."""
 
     def __init__(self, view: JobView) -> None:
         self._view = view
@@ -42,6 +42,12 @@ class JobServicer:
         return jobs_pb2.ListJobsResponse(
             jobs=listed.items, next_page_token=token_of(tenant, request, listed.after)
         )
+
+    async def CancelJob(
+        self, request: jobs_pb2.CancelJobRequest, context: Context
+    ) -> jobs_pb2.CancelJobResponse:
+        tenant = current_caller().tenant
+        return jobs_pb2.CancelJobResponse(job=await self._view.cancel(tenant, JobId(request.job_id)))
 
     async def WatchJob(
         self, request: jobs_pb2.WatchJobRequest, context: Context

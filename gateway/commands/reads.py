@@ -123,6 +123,7 @@ class Reads:
             claims=[claim_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_CLAIM],
             ends=[end_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_END],
             denials=[denial_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_DENIAL],
+            dependent_statement_ids=read.dependent_ids,
             revision=read.revision,
         )
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import Row, Select, exists, select
+from sqlalchemy import Row, Select, and_, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.credits.books import Books
@@ -52,6 +52,17 @@ class Ledger:
         """What the tenant has. Raises TenantNotFound."""
         async with self._database.read(OfTenant(tenant)) as connection:
             return await self.within(connection).balance(tenant)
+
+    async def newest(self, tenant: TenantId) -> tuple[int, Balance]:
+        """The id of the newest entry of the tenant's accounts, 0 for none, and the balance with it.
+
+        Raises TenantNotFound.
+        """
+        mine = and_(journal_entries.c.tenant == tenant, journal_entries.c.account.in_(TENANT_ACCOUNTS))
+        query = select(journal_entries.c.id).where(mine).order_by(journal_entries.c.id.desc()).limit(1)
+        async with self._database.read(OfTenant(tenant)) as connection:
+            entry = (await connection.execute(query)).scalar_one_or_none()
+            return entry or 0, await self.within(connection).balance(tenant)
 
     async def hold(self, tenant: TenantId, hold: HoldId) -> Hold | None:
         """A hold of the tenant, as it stands."""

@@ -8,7 +8,7 @@ from google.rpc.status_pb2 import Status
 from gateway.credits.money import MicroCredits
 from gateway.credits.prices import Prices
 from gateway.credits.values import Courtesy
-from gateway.errors import ChunksFailed
+from gateway.errors import ChunksFailed, JobCancelled
 from gateway.ingest.durable import JSON
 from gateway.ingest.patience import status_in
 from gateway.store.job_values import Job, JobKind, JobState, Outcome
@@ -84,7 +84,7 @@ class Ended:
             saved=int(prepared["saved"]),
             document=str(prepared["document"]),
             version=int(prepared["version"]),
-            first_failure=failures[0] if failures else undone,
+            first_failure=next(filter(_is_cancelled, failures), failures[0]) if failures else undone,
             unsupported_failed=undone is not None,
         )
 
@@ -133,7 +133,13 @@ class Endings:
         return [resolver_pb2.Outcome.FromString(kept[chunk]) for chunk in order]
 
 
+def _is_cancelled(status: Status | None) -> bool:
+    return status is not None and status.code == JobCancelled.code
+
+
 def _state(ended: Ended) -> JobState:
+    if _is_cancelled(ended.error) or _is_cancelled(ended.first_failure):
+        return JobState.CANCELLED
     if ended.error is not None:
         return JobState.PARTIAL if ended.deleted else JobState.FAILED
     if not ended.failed and not ended.unsupported_failed:
@@ -142,6 +148,8 @@ def _state(ended: Ended) -> JobState:
 
 
 def _error(ended: Ended, state: JobState) -> Status | None:
+    if state is JobState.CANCELLED:
+        return status_of(JobCancelled())
     if ended.error is not None:
         return ended.error
     if not ended.failed or (state is JobState.FAILED and len(ended.episodes) == 1):

@@ -94,7 +94,8 @@ class Pipeline:
             return Ended(error=status_of(InternalFailure()))
 
     async def _understood(self, run: Run, job: JobId) -> Ended:
-        prepared = await run.step("preprocess/1", lambda: self._steps.preprocess(job))
+        stopped = await self._stopped(run, job, "preprocess")
+        prepared = stopped or await run.step("preprocess/1", lambda: self._steps.preprocess(job))
         chunks: list[JSON] = list(prepared.get("chunks", ()))
         open_chunks = [index for index, chunk in enumerate(chunks) if not chunk["nothing"]]
         answers = await asyncio.gather(
@@ -107,7 +108,10 @@ class Pipeline:
                 resolved[index] = await self._resolve(run, job, index, chunks[index], result)
         unsupported: JSON | None = None
         if prepared.get("removed"):
-            unsupported = await run.step("unsupported/1", lambda: self._steps.end_unsupported(job, prepared))
+            stopped = await self._stopped(run, job, "unsupported")
+            unsupported = stopped or await run.step(
+                "unsupported/1", lambda: self._steps.end_unsupported(job, prepared)
+            )
         return Ended.of_ingest(prepared, understood, resolved, unsupported)
 
     async def _asserted(self, run: Run, job: JobId) -> Ended:
@@ -139,7 +143,20 @@ class Pipeline:
 
     async def _resolve(self, run: Run, job: JobId, index: int, chunk: JSON, understood: JSON) -> JSON:
         dropped: dict[str, int] = dict(understood["dropped"])
+        stopped = await self._stopped(run, job, f"resolve/{index}")
+        if stopped is not None:
+            return await run.step(
+                f"stop/1/{index}", lambda: self._steps.stop_chunk(job, index, chunk, stopped)
+            )
         return await run.step(f"resolve/1/{index}", lambda: self._steps.resolve(job, index, chunk, dropped))
+
+    async def _stopped(self, run: Run, job: JobId, before: str) -> JSON | None:
+        """What is answered for a step of a job that was cancelled before it; None: go on.
+
+        A step of its own: when one that publishes is done again, it must not be stopped half way.
+        """
+        answer = await run.step(f"going/1/{before}", lambda: self._steps.going_on(job))
+        return None if status_in(answer) is None else answer
 
     async def _end(self, run: Run, job: JobId, ended: Ended) -> None:
         async def end() -> JSON:

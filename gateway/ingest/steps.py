@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from gateway.convert.episodes import source_in
 from gateway.convert.names import nothing_out
 from gateway.credits.prices import Prices
+from gateway.errors import JobCancelled
 from gateway.ingest.asserting import Asserting
 from gateway.ingest.durable import JSON
 from gateway.ingest.endings import OUTCOME, UNSUPPORTED
@@ -60,6 +61,19 @@ class Steps:
         )
         self.asserting = Asserting(services, settings.model_seconds)
 
+    async def going_on(self, job_id: JobId) -> JSON:
+        """Nothing, or the status of a job whose tenant asked it to stop."""
+
+        async def work() -> JSON:
+            _check_going(await self._jobs.find(job_id))
+            return {}
+
+        return await self.settings.patience.attempt(job_id, "going", work)
+
+    async def stop_chunk(self, job_id: JobId, index: int, chunk: JSON, stopped: JSON) -> JSON:
+        """Shows a chunk as one that was not resolved. Answers `stopped`."""
+        return await self._with_failure_marked(job_id, index, chunk, stopped)
+
     async def preprocess(self, job_id: JobId) -> JSON:
         """Saves the text as episodes. Answers its chunks, and what later steps need of the request."""
 
@@ -100,6 +114,7 @@ class Steps:
 
         async def work() -> JSON:
             job = await self._jobs.find(job_id)
+            _check_going(job)
             episode = str(chunk["episode"])
             facts = await self._understanding.of_chunk(job, str(prepared["time_zone"]), index, episode)
             await self._keep_receipts(job_id, f"understand/{index}", index, facts.receipts)
@@ -270,6 +285,11 @@ class Steps:
             # What can't be shown now is in the step's result all the same.
             await self.settings.patience.attempt(job_id, f"mark/{index}", mark)
         return result
+
+
+def _check_going(job: Job) -> None:
+    if job.cancel_requested:
+        raise JobCancelled
 
 
 def _counted(dropped: Sequence[values_pb2.DroppedFact]) -> dict[str, int]:

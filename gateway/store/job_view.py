@@ -52,6 +52,11 @@ class JobView:
         listed = await self._jobs.list(tenant, where, page)
         return Listed([_outline(job) for job in listed.items], listed.after)
 
+    async def cancel(self, tenant: TenantId, job: JobId) -> job_pb2.Job:
+        """Asks a job to stop at its next step. Idempotent. Raises JobNotFound, JobFinished."""
+        await self._jobs.request_cancel(tenant, job)
+        return await self.read(tenant, job)
+
     async def wait(
         self, tenant: TenantId, job: JobId, stage: ChunkStage.ValueType, at_most_seconds: float
     ) -> job_pb2.Job:

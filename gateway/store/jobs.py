@@ -194,6 +194,19 @@ class Jobs:
         await self._change(job, jobs.c.cancel_requested == 0, {"cancel_requested": 1})
         return await self.get(tenant, job)
 
+    async def cancel_all(self, tenant: TenantId) -> None:
+        """Asks every unfinished job of a tenant to stop at its next step. Idempotent."""
+        async with self._database.write(OfTenant(tenant)) as connection:
+            stopped = await connection.execute(
+                update(jobs)
+                .where(jobs.c.tenant == tenant, jobs.c.finished_at.is_(None), jobs.c.cancel_requested == 0)
+                .values(cancel_requested=1, version=jobs.c.version + 1, updated_at=self._clock.now())
+                .returning(jobs.c.id)
+            )
+            ids = [JobId(row.id) for row in stopped]
+        for job in ids:
+            self._bell.ring(job)
+
     async def finish(self, job: JobId, outcome: Outcome) -> Job:
         """Ends a job and settles its hold in one transaction, and removes the text it was asked with.
 

@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.credits.ledger import Ledger
 from gateway.credits.prices import Prices
+from gateway.credits.watching import BalanceWatch
 from gateway.store.bell import Bell
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
@@ -39,6 +40,7 @@ class Stores:
     jobs: Jobs
     progress: Progress
     job_view: JobView
+    balance_watch: BalanceWatch
 
     async def sweep(self) -> None:
         """What time undoes: holds that ran out, old request keys, old changes, artifacts left by a crash.
@@ -92,4 +94,5 @@ async def open_stores(
         jobs=jobs,
         progress=progress,
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
+        balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),
     )

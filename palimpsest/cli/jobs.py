@@ -1,4 +1,4 @@
-"""`job show`, `job list` and `job watch`: stages, credits, receipt."""
+"""`job show`, `job list`, `job cancel` and `job watch`: stages, credits, receipt."""
 
 from collections import Counter
 from enum import StrEnum
@@ -46,6 +46,7 @@ def app() -> typer.Typer:
     jobs = typer.Typer(no_args_is_help=True, help="Ingest and other jobs: stages, credits, receipt.")
     command(jobs, "show")(show)
     command(jobs, "list")(list_jobs)
+    command(jobs, "cancel")(cancel)
     command(jobs, "watch")(watch)
     return jobs
 
@@ -87,6 +88,13 @@ def _listed(response: jobs_pb2.ListJobsResponse) -> RenderableType:
             words.amount(job.credits.spent_micros),
         )
     return table
+
+
+async def cancel(shell: Shell, job: JobId) -> None:
+    """Asks a job to stop at its next step; what is resolved stays and is paid for, the rest is refunded."""
+    request = jobs_pb2.CancelJobRequest(job_id=job)
+    response = await shell.connection.call(shell.connection.jobs.CancelJob, request)
+    shell.show(response, lambda answer: job_of(answer.job))
 
 
 async def watch(shell: Shell, job: JobId) -> None:

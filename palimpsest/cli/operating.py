@@ -22,8 +22,6 @@ RequestId = Annotated[
 ]
 
 
-Most = Annotated[int, typer.Option(min=0, help="0: the service's default.")]
-
 MAX_MICROS = 10**15
 """What one call may move at most."""
 
@@ -50,6 +48,10 @@ def read_credits(text: str) -> int:
     return int(micros)
 
 
+Price = Annotated[int, typer.Option(parser=read_credits, metavar="CREDITS", help="Of one.")]
+Most = Annotated[int, typer.Option(min=0, help="0: the service's default.")]
+
+
 def tenants() -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, help="Tenants (operator's key).")
     command(app, "create", operator=True)(create_tenant)
@@ -68,6 +70,8 @@ def keys() -> typer.Typer:
 
 def add_to(app: typer.Typer) -> None:
     command(app, "grant", operator=True, panel="Operator")(grant)
+    command(app, "refund", operator=True, panel="Operator")(refund)
+    command(app, "prices", operator=True, panel="Operator")(set_prices)
 
 
 async def create_tenant(
@@ -219,6 +223,66 @@ async def grant(
     )
     response = await shell.connection.call(shell.connection.admin.GrantCredits, request)
     shell.show(response, _granted)
+
+
+async def refund(
+    shell: Shell,
+    tenant: Annotated[str, typer.Argument(metavar="TENANT", help="The tenant.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="The job that was charged.")],
+    amount: Annotated[int, typer.Argument(parser=read_credits, metavar="CREDITS", help="Such as 10 or 0.5.")],
+    reason: Annotated[str, typer.Option(help="Shown in the ledger.")] = "",
+    request_id: RequestId = "",
+) -> None:
+    """Gives back of what a job was charged; never more than that in all."""
+    request = admin_pb2.RefundChargeRequest(
+        tenant_id=tenant,
+        job_id=job,
+        amount_micros=amount,
+        reason=reason,
+        request_id=request_id or new_request_id(),
+    )
+    response = await shell.connection.call(shell.connection.admin.RefundCharge, request)
+    shell.show(response, _refunded)
+
+
+def _refunded(response: admin_pb2.RefundChargeResponse) -> RenderableType:
+    return words.pairs(
+        [
+            ("refunded", words.amount(response.entry.amount_micros)),
+            ("available", words.amount(response.balance.available_micros)),
+        ]
+    )
+
+
+async def set_prices(
+    shell: Shell,
+    version: Annotated[str, typer.Argument(metavar="VERSION", help="Name of the new version.")],
+    thousand_tokens: Price = 0,
+    minimum: Price = 0,
+    record: Price = 0,
+    recall: Price = 0,
+) -> None:
+    """Publishes a price table for new holds; what is not given costs nothing."""
+    micros = {
+        admin_pb2.PRICE_ITEM_INGEST_THOUSAND_TOKENS: thousand_tokens,
+        admin_pb2.PRICE_ITEM_INGEST_MINIMUM: minimum,
+        admin_pb2.PRICE_ITEM_ASSERTED_RECORD: record,
+        admin_pb2.PRICE_ITEM_RECALL: recall,
+    }
+    prices = [admin_pb2.Price(item=item, micros=amount) for item, amount in micros.items()]
+    request = admin_pb2.SetPricesRequest(table=admin_pb2.PriceTable(version=version, prices=prices))
+    response = await shell.connection.call(shell.connection.admin.SetPrices, request)
+    shell.show(response, _prices)
+
+
+def _prices(response: admin_pb2.SetPricesResponse) -> RenderableType:
+    named = [
+        (words.word(admin_pb2.PriceItem.Name, one.item, "PRICE_ITEM_").replace("_", " "), one.micros)
+        for one in response.table.prices
+    ]
+    return words.pairs(
+        [("version", response.table.version), *((name, words.amount(micros)) for name, micros in named)]
+    )
 
 
 def _granted(response: admin_pb2.GrantCreditsResponse) -> RenderableType:

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 from palimpsest.internal.v1 import recall_pb2 as pb
+from services.domain.beliefs import in_force
 from services.domain.errors import EntityNotFound, PredicateNotFound, StatementNotFound
 from services.domain.graph import Entity, Span
 from services.domain.ids import Revision, StatementId
 from services.domain.instants import BEGINNING, FOREVER
 from services.domain.scope import Scope
+from services.recall.dependents import Dependents
 from services.recall.describe import Described, describe
 from services.recall.messages import entity_out
 from services.recall.parts import Parts
@@ -26,6 +28,7 @@ class Statements:
         self._revisions = revisions
         self._names = names
         self._readings = readings
+        self._dependents = Dependents(parts.graph, parts.revisions)
 
     async def read(self, scope: Scope, request: pb.ReadStatementRequest) -> pb.ReadStatementResponse:
         """Raises StatementNotFound, RevisionNotReady, StoreUnavailable."""
@@ -42,8 +45,12 @@ class Statements:
             self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True, reads=reads
         )
         spans = _beliefs(described, views[0], past)
+        verdicts = in_force((await self._parts.graph.records(scope, [id])).verdicts, known.at)
+        relying = await self._dependents.of(scope, views[0], verdicts, known, reads)
         return pb.ReadStatementResponse(
-            statement=described.statement(views[0], spans, records=True), revision=known.at
+            statement=described.statement(views[0], spans, records=True),
+            revision=known.at,
+            dependent_ids=relying,
         )
 
     async def timeline(self, scope: Scope, request: pb.ReadTimelineRequest) -> pb.ReadTimelineResponse:

@@ -54,7 +54,7 @@ class Surroundings:
             heading=episode.heading,
             recent=recent.result(),
             similar=similar,
-            known_facts=[known_out(_known(view)) for view in facts],
+            known_facts=[_known(view) for view in facts],
             known_entities=_entities(facts),
             known_predicates=list(dict.fromkeys(view.predicate.name for view in facts)),
         )
@@ -110,10 +110,12 @@ class Surroundings:
         return scores
 
 
-def _known(view: StatementView) -> KnownFact:
+def _known(view: StatementView) -> values.KnownFact:
     latest = view.spans[-1]
     source = view.episodes[0] if view.episodes else ""
-    return KnownFact(view.statement.fact, latest.valid_at, latest.invalid_at, source)
+    known = known_out(KnownFact(view.statement.fact, latest.valid_at, latest.invalid_at, source))
+    known.statement_id = view.statement.id
+    return known
 
 
 def _entities(facts: Sequence[StatementView]) -> list[str]:

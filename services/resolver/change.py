@@ -88,6 +88,8 @@ class Draft:
     """What merged entities read as with the draft; of a split one, before it."""
     revoked: Revoked = Revoked()
     decisions: list[Decision] = field(default_factory=list)
+    context: tuple[StatementId, ...] = ()
+    """Known facts that the draft's episode was understood with."""
     asserted: list[Asserted] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
@@ -151,6 +153,9 @@ class Outcome:
     receipts: tuple[Receipt, ...] = ()
     reads_as: EntityId | None = None
     """What entities that were merged read as since; of one that was split, before."""
+    context: tuple[StatementId, ...] = ()
+    """Known facts that the episode was understood with: what recall reads of it, by this name, to tell what
+    relied on them. It is told here, with the revision, so that it is written, exported and erased with it."""
 
 
 @dataclass(frozen=True, slots=True)

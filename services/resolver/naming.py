@@ -10,6 +10,7 @@ from services.domain.facts import Mention
 from services.domain.graph import Entity, EntityType, Literal
 from services.domain.ids import EntityId, Revision, derive_id
 from services.domain.names import compatible, literal, name_key
+from services.domain.near_keys import near_keys
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
 from services.resolver.change import Draft
@@ -103,7 +104,8 @@ class Naming:
         made = EntityId(derive_id(self._scope, "entity", kind, key))
         entity = Entity(made, name.strip(), key, kind, created_at=self._draft.revision)
         self._draft.entities[made] = entity
-        self._draft.aliases[(key, kind, made)] = Alias(key, kind, made, name.strip())
+        for each in (key, *sorted(near_keys(name, kind))):
+            self._draft.aliases[(each, kind, made)] = Alias(each, kind, made, name.strip())
         self._found[key].append(entity)
         self.keep(entity)
         return entity

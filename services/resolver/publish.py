@@ -271,4 +271,5 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         dropped=tuple(draft.dropped),
         receipts=tuple(draft.receipts),
         reads_as=draft.reads_as,
+        context=draft.context,
     )

@@ -7,7 +7,7 @@ from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
 from services.domain.facts import DropReason
-from services.domain.ids import EpisodeId, PassageId, Revision, derive_id
+from services.domain.ids import EpisodeId, PassageId, Revision, StatementId, derive_id
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage
 from services.domain.predicates import Vocabulary
@@ -23,6 +23,7 @@ from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
 from services.resolver.revoke import Deletion, Revocations, Withdrawn
 from services.resolver.said import Drafter, Said, check, said_of_assertion, said_of_fact
+from services.resolver.sameness import Chunk, Sameness
 from services.resolver.verdicts import Verdicts
 from services.resolver.voice import Spoken, Voice
 from services.stores.graph.port import GraphStore
@@ -55,6 +56,10 @@ class Resolver:
         self._vocabulary = parts.vocabulary
         index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
         self._publisher = Publisher(parts.stores, index, parts.vocabulary, parts.now)
+        self._sameness = Sameness(
+            self._graph, parts.stores.readings, parts.vectors, parts.embedder, parts.engine
+        )
+        self._now = parts.now
         self._verdicts = Verdicts(
             self._graph, parts.vectors, parts.embedder, parts.engine, parts.vocabulary, parts.text
         )
@@ -215,6 +220,10 @@ class Resolver:
         await self._drafter(scope, known, draft).add(said)
         if staged.HasField("setting"):
             setting = setting_in(staged.setting)
+            chunk = Chunk(id, setting, [passage.with_speaker for passage in passages.values()])
+            await self._sameness.add(scope, draft, known, chunk, self._now(), memo)
+            offered = (fact.statement_id for fact in staged.setting.known_facts if fact.statement_id)
+            draft.context = tuple(StatementId(id) for id in dict.fromkeys(offered))
             await self._verdicts.add(scope, draft, known, setting, episode.id, memo)
             spoken = _spoken(staged, episode, passages, draft)
             await self._voice.add(scope, draft, known, spoken, setting, episode.id, memo)

@@ -125,8 +125,8 @@ def gateway_servicers(stores: Stores, facts: ScriptedFacts) -> Servicers:
     return {
         "GraphService": GraphServicer(stores.graphs, facts),
         "JobService": JobServicer(stores.job_view),
-        "CreditService": CreditServicer(stores.ledger),
-        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger),
+        "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
+        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),
     }
 
 

@@ -152,13 +152,23 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
     ),
     "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
+    "JobService/CancelJob": lambda ids: jobs_pb2.CancelJobRequest(job_id=ids.job),
     "JobService/ListJobs": lambda ids: jobs_pb2.ListJobsRequest(graph_id=ids.graph),
     "JobService/WatchJob": lambda ids: jobs_pb2.WatchJobRequest(job_id=ids.job),
     "CreditService/GetBalance": lambda _: credits_pb2.GetBalanceRequest(),
     "CreditService/ListLedgerEntries": lambda ids: credits_pb2.ListLedgerEntriesRequest(job_id=ids.job),
+    "CreditService/WatchBalance": lambda _: credits_pb2.WatchBalanceRequest(),
     "AdminService/CreateTenant": lambda _: admin_pb2.CreateTenantRequest(tenant_id="one"),
     "AdminService/CreateApiKey": lambda _: admin_pb2.CreateApiKeyRequest(
         tenant_id="one", scopes=[admin_pb2.API_KEY_SCOPE_READ]
+    ),
+    "AdminService/RefundCharge": lambda ids: admin_pb2.RefundChargeRequest(
+        tenant_id="one", job_id=ids.job, amount_micros=1, request_id="refund"
+    ),
+    "AdminService/SetPrices": lambda _: admin_pb2.SetPricesRequest(
+        table=admin_pb2.PriceTable(
+            version="free", prices=[admin_pb2.Price(item=admin_pb2.PRICE_ITEM_RECALL, micros=0)]
+        )
     ),
     "AdminService/SuspendTenant": lambda _: admin_pb2.SuspendTenantRequest(tenant_id="one"),
     "AdminService/SetLimits": lambda _: admin_pb2.SetLimitsRequest(
@@ -187,11 +197,21 @@ NO_PLACE = {
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",
+    "JobService/CancelJob": "JOB_NOT_FOUND",
     "JobService/WatchJob": "JOB_NOT_FOUND",
 }
 """What an id that is not the caller's is answered with. Filters of lists just find nothing."""
 EMPTY = {"MemoryService/ListStatements": "statements", "CreditService/ListLedgerEntries": "entries"}
 MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
+ENDLESS = {"CreditService/WatchBalance"}
+"""Streams that never end by themselves: their first message is read."""
+UNLIKE_A_READ = {
+    "MemoryService/DeleteDocument",
+    "MemoryService/RetractSource",
+    "MemoryService/DeleteEpisode",
+    "JobService/CancelJob",
+}
+"""What is asked for would be gone, or has ended."""
 FILTERS_BY_GRAPH = {"JobService/ListJobs"}
 """Lists of the gateway itself: a graph that is not there has none."""
 TELLS_WORDS = {

@@ -28,10 +28,10 @@ NOT_SERVED_BY_THE_GATEWAY_ALONE = {
     "GraphService": "DeclarePredicate ListPredicates SetIngestionRule ListIngestionRules",
     "MemoryService": "*",
     "RecallService": "*",
-    "JobService": "CancelJob RetryJob",
-    "CreditService": "WatchBalance",
+    "JobService": "RetryJob",
+    "CreditService": "",
     "PrivacyService": "*",
-    "AdminService": "RefundCharge SetPrices GetUsage",
+    "AdminService": "GetUsage",
 }
 
 

@@ -216,7 +216,8 @@ async def test_a_store_that_is_down_and_a_revision_not_there_may_be_tried_again(
 
 async def test_what_is_not_built_says_so(running: RunningGateway) -> None:
     stub = jobs_pb2_grpc.JobServiceStub(running.channel)
-    refusal = await running.refused(stub.CancelJob, jobs_pb2.CancelJobRequest(job_id="x"))
+    retrying = jobs_pb2.RetryJobRequest(job_id="x", request_id="r")
+    refusal = await running.refused(stub.RetryJob, retrying)
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.UNIMPLEMENTED, "NOT_IMPLEMENTED")
     unknown = await running.refused(stub.GetJob, jobs_pb2.GetJobRequest(job_id="x"))
     assert (unknown.code, unknown.reason) == (grpc.StatusCode.NOT_FOUND, "JOB_NOT_FOUND")

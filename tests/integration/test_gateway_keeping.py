@@ -8,6 +8,8 @@ import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
+from gateway.credits.money import MicroCredits
+from gateway.store.job_values import JobState, Outcome
 from palimpsest.v1 import (
     admin_pb2,
     admin_pb2_grpc,
@@ -19,7 +21,7 @@ from palimpsest.v1 import (
     jobs_pb2,
     jobs_pb2_grpc,
 )
-from tests.doubles.gateway import ACME, RunningGateway, graph, order, running_gateway
+from tests.doubles.gateway import ACME, Refusal, RunningGateway, graph, order, running_gateway
 
 BALANCE = credits_pb2.GetBalanceRequest()
 
@@ -190,3 +192,107 @@ async def test_jobs_are_listed_by_graph_state_and_kind(running: RunningGateway) 
     assert await listed(kind=job_pb2.JOB_KIND_ERASURE) == set()
     assert await listed(graph_id="of nobody") == set()
     assert await every(running, stub.ListJobs, jobs_pb2.ListJobsRequest(), "jobs", "globex") == []
+
+
+async def test_a_job_is_asked_to_stop_once_and_not_after_its_end(running: RunningGateway) -> None:
+    jobs, stub = running.stores.jobs, jobs_pb2_grpc.JobServiceStub(running.channel)
+    mine, other = [(await jobs.accept(order(graph(ACME), key))).job.id for key in ("r1", "r2")]
+    asked = jobs_pb2.CancelJobRequest(job_id=mine)
+    stopping = (await running.call(stub.CancelJob, asked)).job
+    assert (stopping.cancel_requested, stopping.state) == (True, job_pb2.JOB_STATE_QUEUED)
+    assert (await running.call(stub.CancelJob, asked)).job == stopping
+    assert not (await jobs.find(other)).cancel_requested
+    assert (await running.refused(stub.CancelJob, asked, "globex")).reason == "JOB_NOT_FOUND"
+    await jobs.finish(mine, Outcome(JobState.CANCELLED, MicroCredits(0), job_pb2.JobResult()))
+    refusal = await running.refused(stub.CancelJob, asked)
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "JOB_FINISHED")
+    admin = admin_pb2_grpc.AdminServiceStub(running.channel)
+    suspending = admin_pb2.SuspendTenantRequest(tenant_id="acme")
+    await running.call(admin.SuspendTenant, suspending, "operator")
+    assert (await jobs.find(other)).cancel_requested
+
+
+async def charged(running: RunningGateway, key: str, charge: int) -> str:
+    """The id of a job of acme's that cost so much."""
+    jobs = running.stores.jobs
+    job = (await jobs.accept(order(graph(ACME), key))).job.id
+    await jobs.spend(job, "step", MicroCredits(charge))
+    await jobs.finish(job, Outcome(JobState.SUCCEEDED, MicroCredits(charge), job_pb2.JobResult()))
+    return job
+
+
+async def test_a_charge_is_given_back_at_most_whole(running: RunningGateway) -> None:
+    admin = admin_pb2_grpc.AdminServiceStub(running.channel)
+    job = await charged(running, "r1", 60)
+    request = admin_pb2.RefundChargeRequest(
+        tenant_id="acme", job_id=job, amount_micros=40, reason="late", request_id="refund-1"
+    )
+    first = await running.call(admin.RefundCharge, request, "operator")
+    assert (first.entry.amount_micros, first.balance.available_micros) == (40, 980)
+    assert (first.entry.reason, first.entry.job_id) == ("late", job)
+    again = await running.call(admin.RefundCharge, request, "operator")
+    assert (again.entry, again.balance.available_micros) == (first.entry, 980)
+    request.amount_micros = 41
+    assert (await running.refused(admin.RefundCharge, request, "operator")).reason == "REQUEST_ID_REUSED"
+    request.amount_micros, request.request_id = 21, "refund-2"
+    assert (await running.refused(admin.RefundCharge, request, "operator")).reason == "VALIDATION_FAILED"
+    request.amount_micros = 20
+    assert (await running.call(admin.RefundCharge, request, "operator")).balance.available_micros == 1000
+    request.job_id, request.request_id = "0" * 8, "refund-3"
+    assert (await running.refused(admin.RefundCharge, request, "operator")).reason == "CHARGE_NOT_FOUND"
+    request.tenant_id = "globex"
+    request.job_id = job
+    assert (await running.refused(admin.RefundCharge, request, "operator")).reason == "CHARGE_NOT_FOUND"
+    request.tenant_id = "nobody"
+    assert (await running.refused(admin.RefundCharge, request, "operator")).reason == "TENANT_NOT_FOUND"
+
+
+async def test_prices_have_versions_that_never_change(running: RunningGateway) -> None:
+    admin = admin_pb2_grpc.AdminServiceStub(running.channel)
+    item = admin_pb2.PRICE_ITEM_RECALL
+    table = admin_pb2.PriceTable(version="v2", prices=[admin_pb2.Price(item=item, micros=5)])
+    request = admin_pb2.SetPricesRequest(table=table)
+    assert (await running.call(admin.SetPrices, request, "operator")).table == table
+    assert (await running.call(admin.SetPrices, request, "operator")).table == table
+    assert (await running.stores.prices.current()).recall == 5
+    request.table.prices[0].micros = 6
+    refusal = await running.refused(admin.SetPrices, request, "operator")
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.ABORTED, "CONFLICT")
+    request.table.version = "v3"
+    request.table.prices.add(item=item, micros=7)
+    assert (await running.refused(admin.SetPrices, request, "operator")).reason == "VALIDATION_FAILED"
+    assert (await running.stores.prices.of("v1")).recall == 0, "holds of before keep theirs"
+
+
+async def test_a_balance_is_watched_over_broken_streams(running: RunningGateway) -> None:
+    purse = credits_pb2_grpc.CreditServiceStub(running.channel)
+    credentials = (("authorization", f"Bearer {running.keys['acme']}"),)
+
+    def watching(**asked: Any) -> Any:
+        return purse.WatchBalance(credits_pb2.WatchBalanceRequest(**asked), metadata=credentials, timeout=20)
+
+    stream = watching()
+    first = await stream.read()
+    assert first.balance.available_micros == 1000
+    await charged(running, "r1", 60)
+    seen = [await stream.read()]
+    while seen[-1].balance.available_micros != 940 or seen[-1].balance.held_micros:
+        seen.append(await stream.read())
+    stream.cancel()
+    missed = watching(cursor=first.cursor)
+    assert (await missed.read()).balance.available_micros == 940, "what was missed is told"
+    missed.cancel()
+    crossing = watching(threshold_micros=950)
+    assert (await crossing.read()).balance.available_micros == 940
+    async with running.stores.ledger.books(ACME) as books:
+        await books.grant(ACME, "g1", MicroCredits(5), "")
+        await books.grant(ACME, "g2", MicroCredits(5), "")
+    assert (await crossing.read()).balance.available_micros == 950, "the first grant does not cross it"
+    crossing.cancel()
+    other = credits_pb2.WatchBalanceRequest(cursor=first.cursor)
+    theirs = purse.WatchBalance(
+        other, metadata=(("authorization", f"Bearer {running.keys['globex']}"),), timeout=20
+    )
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await theirs.read()
+    assert Refusal.of(refused.value).reason == "VALIDATION_FAILED"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.credits.audit import audit
-from gateway.credits.money import MicroCredits
+from gateway.credits.money import DEFAULT_PRICES, MicroCredits
 from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
@@ -22,6 +22,7 @@ from gateway.store.bell import Bell
 from gateway.store.job_values import Job, JobKind, JobState, Order, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
+from palimpsest.errors import error_of_status
 from palimpsest.v1 import episode_pb2, memory_ingest_pb2
 from palimpsest.v1.job_pb2 import JobChunk
 from services.domain.facts import FactKind, Mention, WorldFact
@@ -43,6 +44,7 @@ from tests.doubles.gateway import ACME, graph, sqlite_stores
 from tests.doubles.product import IMPATIENT
 from tests.doubles.vectors import ArrayVectorStore
 
+CEILING = MicroCredits(50_000)
 TIMES = 4
 """More than IMPATIENT tries a step."""
 
@@ -78,11 +80,20 @@ class BrokenProgress(Progress):
 
 
 class FallingVectors(ArrayVectorStore):
-    """Vectors that are away for some writes."""
+    """Vectors that are away for some writes, and write when they may go."""
 
     falls = 0
 
+    def __init__(self, dimension: int) -> None:
+        super().__init__(dimension)
+        self.writing = asyncio.Event()
+        self.go = asyncio.Event()
+        self.go.set()
+
     async def upsert(self, scope: Scope, collection: Collection, rows: Sequence[VectorRow]) -> None:
+        if collection is Collection.STATEMENTS:
+            self.writing.set()
+            await self.go.wait()
         if self.falls and collection is Collection.STATEMENTS:
             self.falls -= 1
             raise StoreUnavailable("vectors")
@@ -132,7 +143,7 @@ class Works:
             key,
             key,
             request.SerializeToString(),
-            MicroCredits(500),
+            CEILING,
             "v1",
         )
         return (await self.jobs.accept(order)).job
@@ -243,3 +254,59 @@ async def test_a_job_that_is_cut_by_a_stop_goes_on_as_if_nothing_had_been(tmp_pa
         chunk = await works.chunk(job)
     assert (ended.state, ended.error) == (JobState.SUCCEEDED, None)
     assert chunk.stage in (episode_pb2.CHUNK_STAGE_RESOLVED, episode_pb2.CHUNK_STAGE_NOTHING)
+
+
+GRAZ = "My sister Ann lives in Graz."
+LIVES = WorldFact(FactKind.CLAIM, Mention("Ann"), "lives_in", Mention("Graz"), GRAZ, 0, GRAZ)
+
+
+def reason_of(job: Job) -> str:
+    assert job.error is not None
+    return error_of_status(job.error).reason
+
+
+async def test_a_job_that_is_cancelled_before_it_begins_leaves_nothing(works: Works) -> None:
+    job = await works.accept(GRAZ)
+    await works.jobs.request_cancel(ACME, job.id)
+    await works.pipeline.submit(job)
+    ended = await works.ended(job)
+    assert (ended.state, reason_of(ended), ended.revision) == (JobState.CANCELLED, "JOB_CANCELLED", 0)
+    assert (ended.hold.settled, ended.hold.returned) == (0, CEILING)
+    assert (await works.progress.snapshot(job.id)).chunks == {}
+
+
+async def test_what_a_cancelled_job_has_not_resolved_is_not_paid_for_and_can_be_said_again(
+    works: Works,
+) -> None:
+    works.llm.world = tasks.WorldFacts((LIVES,))
+    works.llm.go.clear()
+    job = await works.accept(GRAZ)
+    await works.pipeline.submit(job)
+    await works.llm.asking.wait()
+    await works.jobs.request_cancel(ACME, job.id)
+    works.llm.go.set()
+    ended = await works.ended(job)
+    assert (ended.state, reason_of(ended), ended.revision) == (JobState.CANCELLED, "JOB_CANCELLED", 0)
+    assert (ended.hold.settled, ended.hold.returned) == (0, CEILING)
+    chunk = await works.chunk(job)
+    assert chunk.stage == episode_pb2.CHUNK_STAGE_FAILED
+    assert error_of_status(chunk.error).reason == "JOB_CANCELLED"
+    again = await works.accept(GRAZ)
+    await works.pipeline.submit(again)
+    assert (await works.ended(again)).revision == 1, "it is not taken for known"
+
+
+async def test_what_was_resolved_before_a_cancellation_stays_and_is_paid_for(works: Works) -> None:
+    works.llm.world = tasks.WorldFacts((LIVES,))
+    works.vectors.go.clear()
+    job = await works.accept(" ".join([GRAZ] * 600))
+    await works.pipeline.submit(job)
+    await works.vectors.writing.wait()
+    await works.jobs.request_cancel(ACME, job.id)
+    works.vectors.go.set()
+    ended = await works.ended(job)
+    chunks = (await works.progress.snapshot(job.id)).chunks
+    resolved = [one for one in chunks.values() if one.stage == episode_pb2.CHUNK_STAGE_RESOLVED]
+    assert (len(resolved), len(chunks)) == (1, 3)
+    assert (ended.state, reason_of(ended), ended.revision) == (JobState.CANCELLED, "JOB_CANCELLED", 1)
+    assert ended.hold.settled == DEFAULT_PRICES.ingest(resolved[0].token_count)

@@ -873,21 +873,27 @@ class ReadStatementResponse(_message.Message):
 
     STATEMENT_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    DEPENDENT_IDS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision answered from."""
     @_builtins.property
     def statement(self) -> _values_pb2.Statement:
         """The statement."""
 
+    @_builtins.property
+    def dependent_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Statements that relied on it, oldest first."""
+
     def __init__(
         self,
         *,
         statement: _values_pb2.Statement | None = ...,
         revision: _builtins.int = ...,
+        dependent_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["statement", b"statement"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["revision", b"revision", "statement", b"statement"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dependent_ids", b"dependent_ids", "revision", b"revision", "statement", b"statement"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

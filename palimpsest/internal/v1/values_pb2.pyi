@@ -426,6 +426,7 @@ class KnownFact(_message.Message):
     VALID_AT_FIELD_NUMBER: _builtins.int
     INVALID_AT_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
+    STATEMENT_ID_FIELD_NUMBER: _builtins.int
     fact: _builtins.str
     """The sentence."""
     valid_at: _builtins.int
@@ -434,6 +435,8 @@ class KnownFact(_message.Message):
     """End of the span shown."""
     source: _builtins.str
     """Where it comes from."""
+    statement_id: _builtins.str
+    """The statement that it is; no engine is shown it. Kept, for what relied on it."""
     def __init__(
         self,
         *,
@@ -441,10 +444,11 @@ class KnownFact(_message.Message):
         valid_at: _builtins.int | None = ...,
         invalid_at: _builtins.int | None = ...,
         source: _builtins.str = ...,
+        statement_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "_valid_at", b"_valid_at", "invalid_at", b"invalid_at", "valid_at", b"valid_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "_valid_at", b"_valid_at", "fact", b"fact", "invalid_at", b"invalid_at", "source", b"source", "valid_at", b"valid_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at", "_valid_at", b"_valid_at", "fact", b"fact", "invalid_at", b"invalid_at", "source", b"source", "statement_id", b"statement_id", "valid_at", b"valid_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__invalid_at: _TypeAlias = _typing.Literal["invalid_at"]  # noqa: Y015
     _WhichOneofArgType__invalid_at: _TypeAlias = _typing.Literal["_invalid_at", b"_invalid_at"]  # noqa: Y015

@@ -175,7 +175,10 @@ class RevisionEntry:
     published: bool
     payload: bytes = b""
     summary: str = ""
-    """JSON of ids and counts, without text of users; kept, for the answer to a repeated call."""
+    """JSON of ids and counts, without text of users; kept, for the answer to a repeated call.
+
+    `context` in it, of a commit `resolve:` and an episode: the statements that it was understood with.
+    """
 
 
 @dataclass(frozen=True, slots=True)
