@@ -12,13 +12,16 @@ from gateway.api.graphs import GraphServicer
 from gateway.api.jobs import JobServicer
 from gateway.api.memory import MemoryServicer
 from gateway.api.mount import Servicers, served
+from gateway.api.privacy import PrivacyServicer
 from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
+from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
+from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
@@ -148,7 +151,7 @@ async def open_gateway(
     servicers = _servicers(
         settings, stores, services, pipeline, steps, documents, background, now, engine_name
     )
-    gateway = await serve(servicers, stores.keys, settings)
+    gateway = await serve(servicers, stores.keys, stores.calls, settings)
     stack.push_async_callback(gateway.stop)
     return OpenGateway(gateway, stores, served(servicers))
 
@@ -171,6 +174,9 @@ def _servicers(
     deleting = DeleteEpisode(
         services, stores.graphs, stores.requests, background, steps.settings.store_seconds
     )
+    judging = Judging(
+        services, stores.graphs, stores.requests, background, reads, steps.settings.store_seconds
+    )
     merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
     deleting_documents = DeleteDocument(documents, stores.graphs, stores.requests, background)
     retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
@@ -181,6 +187,7 @@ def _servicers(
         deleting_documents,
         retract,
         reads,
+        judging,
         browsing,
         merging,
         stores.job_view,
@@ -192,5 +199,6 @@ def _servicers(
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
+        "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
         "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),
     }

@@ -1,11 +1,13 @@
 """MemoryService: from a call to a command and back."""
 
 from gateway.api.browsing import BrowsingServicer, Context
+from gateway.api.judging import JudgingServicer
 from gateway.api.merging import MergingServicer
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.browsing import Browsing, show_stage
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
+from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
 from gateway.commands.retracting import RetractSource
@@ -21,7 +23,7 @@ from palimpsest.v1 import (
 from services.domain.ids import JobId
 
 
-class MemoryServicer(BrowsingServicer, MergingServicer):
+class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
     """Takes in, deletes, and reads episodes, documents and statements; with the lists."""
 
     def __init__(
@@ -32,6 +34,7 @@ class MemoryServicer(BrowsingServicer, MergingServicer):
         deleting_documents: DeleteDocument,
         retract: RetractSource,
         reads: Reads,
+        judging: Judging,
         browsing: Browsing,
         merging: Merging,
         view: JobView,
@@ -45,6 +48,7 @@ class MemoryServicer(BrowsingServicer, MergingServicer):
         self._delete_document = deleting_documents
         self._retract = retract
         self._reads = reads
+        self._judging = judging
         self._view = view
         self._settings = settings
 
@@ -65,7 +69,7 @@ class MemoryServicer(BrowsingServicer, MergingServicer):
         self, request: memory_episodes_pb2.DeleteEpisodeRequest, context: Context
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
         caller = current_caller()
-        return await self._delete(caller.scope(request.graph_id), request, f"key:{caller.key}")
+        return await self._delete(caller.scope(request.graph_id), request, caller.actor)
 
     async def DeleteDocument(
         self, request: memory_episodes_pb2.DeleteDocumentRequest, context: Context

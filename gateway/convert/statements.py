@@ -134,6 +134,7 @@ def record_source(record: internal.Record) -> statement_pb2.RecordSource:
         if record.HasField("revoked_at")
         else None,
         origin=_origin(record),
+        reason=record.why,
     )
 
 
@@ -171,6 +172,31 @@ def denial_out(record: internal.Record, statement_id: str) -> statement_pb2.Deni
         denied_until=timestamp(record.end if record.HasField("end") else None),
         source=record_source(record),
     )
+
+
+def verdict_out(verdict: internal.Verdict, statement_id: str) -> statement_pb2.Verdict:
+    """A verdict as seen from one of its two statements."""
+    pair = (verdict.statement_id, verdict.other_statement_id)
+    other = pair[0] if pair[1] == statement_id else pair[1]
+    version = f" {verdict.prompt_version}" if verdict.prompt_version else ""
+    return statement_pb2.Verdict(
+        verdict_id=verdict.id,
+        statement_id=statement_id,
+        other_statement_id=other,
+        kind=statement_pb2.VerdictKind.Value(f"VERDICT_KIND_{verdict.kind.upper()}"),
+        decided_by=statement_pb2.VerdictSource.Value(f"VERDICT_SOURCE_{verdict.judge.upper()}"),
+        reason=verdict.why,
+        model=f"{verdict.model}{version}",
+        recorded_at=stamp(verdict.recorded_at, verdict.recorded_at_clock),
+        revoked_at=stamp(verdict.revoked_at, verdict.revoked_at_clock)
+        if verdict.HasField("revoked_at")
+        else None,
+    )
+
+
+def verdict_kind_in(kind: statement_pb2.VerdictKind.ValueType) -> str:
+    """The internal name of a kind."""
+    return statement_pb2.VerdictKind.Name(kind).removeprefix("VERDICT_KIND_").lower()
 
 
 def _end_cause(span: internal.Span, statement_id: str) -> statement_pb2.Cause | None:

@@ -5,6 +5,7 @@ import typer
 from palimpsest.cli import (
     adding,
     asserting,
+    auditing,
     diffing,
     documents,
     entities,
@@ -12,6 +13,7 @@ from palimpsest.cli import (
     facts,
     graphs,
     jobs,
+    judging,
     money,
     operating,
     recalling,
@@ -37,7 +39,7 @@ def options() -> None:
     """Room for the help of the app; each command has options of its own."""
 
 
-for module in (adding, asserting, recalling, facts, diffing):
+for module in (adding, asserting, recalling, facts, diffing, judging, auditing):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(documents.app(), name="document", rich_help_panel="Memory")

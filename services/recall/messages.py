@@ -7,7 +7,7 @@ from services.domain.graph import Entity
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage, VoiceAspect
-from services.domain.records import Claim, Denial, End
+from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.voice import claims_at, ended_by, held, known_from
 from services.wire.fields import precision_out
 
@@ -117,6 +117,26 @@ def record_out(record: Claim | End | Denial) -> pb.Record:
         case Denial():
             message.kind = pb.FACT_KIND_DENIAL
             _times(message, record.start, record.until)
+    return message
+
+
+def verdict_out(verdict: Verdict, known_at: Revision, clocks: Mapping[Revision, Instant]) -> pb.Verdict:
+    """A verdict, without a revocation that came later."""
+    message = pb.Verdict(
+        id=verdict.id,
+        statement_id=verdict.left,
+        other_statement_id=verdict.right,
+        kind=verdict.kind.name.lower(),
+        judge=verdict.judge.name.lower(),
+        why=verdict.why,
+        model=verdict.model,
+        prompt_version=verdict.prompt_version,
+        recorded_at=verdict.recorded_at,
+        recorded_at_clock=clocks.get(verdict.recorded_at, 0),
+    )
+    if verdict.revoked_at is not None and verdict.revoked_at <= known_at:
+        message.revoked_at = verdict.revoked_at
+        message.revoked_at_clock = clocks.get(verdict.revoked_at, 0)
     return message
 
 

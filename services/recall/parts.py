@@ -11,7 +11,7 @@ from services.recall.revisions import WAIT_SECONDS
 from services.recall.shelf import Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
-from services.stores.memory.port import ReadingStore, RevisionLog, TextStore, VoiceStore
+from services.stores.memory.port import DecisionLog, ReadingStore, RevisionLog, TextStore, VoiceStore
 from services.stores.vectors.port import VectorStore
 
 
@@ -36,6 +36,7 @@ class Parts:
     voice: VoiceStore
     readings: ReadingStore
     revisions: RevisionLog
+    decisions: DecisionLog
     vectors: VectorStore
     embedder: Embedder
     vocabulary: Vocabulary

@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 
 from palimpsest.internal.v1 import recall_pb2 as pb
+from palimpsest.internal.v1 import values_pb2
 from services.domain.beliefs import in_force
 from services.domain.errors import EntityNotFound, PredicateNotFound, StatementNotFound
 from services.domain.graph import Entity, Span
 from services.domain.ids import Revision, StatementId
 from services.domain.instants import BEGINNING, FOREVER
+from services.domain.records import Verdict
 from services.domain.scope import Scope
+from services.recall.decisions import Decisions
 from services.recall.dependents import Dependents
 from services.recall.describe import Described, describe
-from services.recall.messages import entity_out
+from services.recall.messages import entity_out, verdict_out
 from services.recall.parts import Parts
 from services.recall.readings import Readings, shown_as
 from services.recall.revisions import Revisions
@@ -27,6 +30,7 @@ class Statements:
         self._parts = parts
         self._revisions = revisions
         self._names = names
+        self._decisions = Decisions(parts.decisions)
         self._readings = readings
         self._dependents = Dependents(parts.graph, parts.revisions)
 
@@ -45,13 +49,35 @@ class Statements:
             self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True, reads=reads
         )
         spans = _beliefs(described, views[0], past)
-        verdicts = in_force((await self._parts.graph.records(scope, [id])).verdicts, known.at)
-        relying = await self._dependents.of(scope, views[0], verdicts, known, reads)
+        statement = described.statement(views[0], spans, records=True)
+        await self._give_reasons(scope, id, statement)
+        verdicts = (await self._parts.graph.records(scope, [id])).verdicts
+        relying = await self._dependents.of(scope, views[0], in_force(verdicts, known.at), known, reads)
         return pb.ReadStatementResponse(
-            statement=described.statement(views[0], spans, records=True),
+            statement=statement,
             revision=known.at,
             dependent_ids=relying,
+            verdicts=await self._shown(scope, verdicts, known.at) if views[0].statement.fact else (),
         )
+
+    async def _give_reasons(self, scope: Scope, id: StatementId, statement: values_pb2.Statement) -> None:
+        """Why a user recorded what no episode says, in his words, as the log of decisions keeps them."""
+        by_hand = [one for one in statement.records if not one.episode_id]
+        reasons = await self._decisions.reasons(scope, id) if by_hand else {}
+        for record in by_hand:
+            record.why = reasons.get(Revision(record.recorded_at), "")
+
+    async def _shown(
+        self, scope: Scope, verdicts: Sequence[Verdict], known_at: Revision
+    ) -> list[values_pb2.Verdict]:
+        """Those recorded by then, earliest first."""
+        known = sorted(
+            (one for one in verdicts if one.recorded_at <= known_at),
+            key=lambda one: (one.recorded_at, one.id),
+        )
+        revisions = {at for one in known for at in (one.recorded_at, one.revoked_at) if at is not None}
+        clocks = await self._parts.revisions.clocks(scope, sorted(revisions)) if known else {}
+        return [verdict_out(one, known_at, clocks) for one in known]
 
     async def timeline(self, scope: Scope, request: pb.ReadTimelineRequest) -> pb.ReadTimelineResponse:
         """Entries earliest first. Raises EntityNotFound, PredicateNotFound, RevisionNotReady."""

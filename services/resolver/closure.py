@@ -6,14 +6,16 @@ draft adds is laid over what the store has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Protocol, TypeVar
 
+from services.domain.beliefs import in_force
 from services.domain.graph import Literal, Statement, statement_id
 from services.domain.ids import EntityId, RecordId, StatementId
 from services.domain.predicates import Cardinality, Vocabulary
 from services.domain.scope import Scope
-from services.domain.slots import Reading
+from services.domain.slots import CardinalityOf, Reading, competition
 from services.resolver.change import NOTHING, Draft
 from services.resolver.readings import Readings
 from services.stores.graph.port import GraphStore, NodePair, Records
@@ -29,6 +31,21 @@ class _Identified(Protocol):
 
 
 T = TypeVar("T", bound=_Identified)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A whole closure as it stands, and what is needed to derive from it."""
+
+    records: Records
+    cardinality: CardinalityOf
+    reading: Reading
+
+    def shown(self) -> Mapping[StatementId, StatementId]:
+        """The statement that each one derives as."""
+        records = self.records
+        claims, verdicts = in_force(records.claims), in_force(records.verdicts)
+        return competition(records.statements, claims, verdicts, self.cardinality, self.reading).shown
 
 
 class Closure:

@@ -22,5 +22,5 @@ class Memo:
     entities: dict[EntityPairs, Answer[JudgedEntities] | None] = field(default_factory=dict)
     """None: no answer that could be used."""
     statements: dict[StatementPairs, Answer[Judged]] = field(default_factory=dict)
-    voice: dict[VoicePairs, JudgedVoice] = field(default_factory=dict)
+    voice: dict[VoicePairs, Answer[JudgedVoice]] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)

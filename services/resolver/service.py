@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
+from palimpsest.internal.v1 import resolver_judging_pb2 as judging_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
 from services.domain.facts import DropReason
@@ -14,7 +15,9 @@ from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
+from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
 from services.resolver.index import Index
+from services.resolver.judging import Judging
 from services.resolver.memo import Memo
 from services.resolver.mending import Mending
 from services.resolver.merging import Merging
@@ -26,6 +29,7 @@ from services.resolver.said import Drafter, Said, check, said_of_assertion, said
 from services.resolver.sameness import Chunk, Sameness
 from services.resolver.verdicts import Verdicts
 from services.resolver.voice import Spoken, Voice
+from services.resolver.voicing import Voicing
 from services.stores.graph.port import GraphStore
 from services.stores.memory.port import StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
@@ -59,11 +63,11 @@ class Resolver:
         self._sameness = Sameness(
             self._graph, parts.stores.readings, parts.vectors, parts.embedder, parts.engine
         )
-        self._now = parts.now
         self._verdicts = Verdicts(
-            self._graph, parts.vectors, parts.embedder, parts.engine, parts.vocabulary, parts.text
+            self._graph, parts.vectors, parts.embedder, parts.engine, parts.vocabulary, parts.text, parts.now
         )
-        self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine)
+        self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
+        self._now = parts.now
         self._revocations = Revocations(
             self._graph,
             parts.stores.voice,
@@ -72,6 +76,8 @@ class Resolver:
             parts.now,
             Parting(self._graph, parts.stores.readings),
         )
+        self._judging = Judging(self._publisher, parts.now)
+        self._voicing = Voicing(self._publisher, parts.stores.voice, parts.now)
         self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
@@ -128,6 +134,10 @@ class Resolver:
                 Asserted(statement, one.source.episode or EpisodeId(""))
                 for statement, one in zip(statements, said, strict=True)
             ]
+            by = By("call", request=request.request_id)
+            for target in keeping:
+                decide(scope, draft, self._now(), Action.ASSERT, target, by)
+            decide_said(scope, draft, self._now(), by)
             return draft
 
         published = await self._publisher.publish(scope, f"assert:{request.commit_id}", build)
@@ -176,12 +186,50 @@ class Resolver:
         removed = [PassageId(passage) for passage in request.removed_passage_ids]
 
         async def build(_known: Revision, revision: Revision) -> Draft:
-            return await self._revocations.unsupported(
+            draft = await self._revocations.unsupported(
                 scope, removed, Instant(request.at), EpisodeId(request.episode_id), revision
             )
+            decide_said(scope, draft, self._now(), SOURCE_REMOVED)
+            return draft
 
         published = await self._publisher.publish(scope, f"unsupported:{request.commit_id}", build)
         return pb.EndUnsupportedResponse(revision=published.revision, outcome=_outcome(published.outcome))
+
+    async def end_statement(
+        self, scope: Scope, request: judging_pb.EndStatementRequest
+    ) -> judging_pb.EndStatementResponse:
+        """Raises StatementNotFound, ValidationFailed, Conflict."""
+        return await self._judging.end(scope, request)
+
+    async def deny_statement(
+        self, scope: Scope, request: judging_pb.DenyStatementRequest
+    ) -> judging_pb.DenyStatementResponse:
+        """Raises StatementNotFound, ValidationFailed, Conflict."""
+        return await self._judging.deny(scope, request)
+
+    async def restore_statement(
+        self, scope: Scope, request: judging_pb.RestoreStatementRequest
+    ) -> judging_pb.RestoreStatementResponse:
+        """Raises StatementNotFound, EndStated, Conflict."""
+        return await self._judging.restore(scope, request)
+
+    async def judge_pair(
+        self, scope: Scope, request: judging_pb.JudgePairRequest
+    ) -> judging_pb.JudgePairResponse:
+        """Raises StatementNotFound, ValidationFailed, Conflict."""
+        return await self._judging.judge(scope, request)
+
+    async def end_voice_aspect(
+        self, scope: Scope, request: judging_pb.EndVoiceAspectRequest
+    ) -> judging_pb.EndVoiceAspectResponse:
+        """Raises VoiceAspectNotFound, ValidationFailed, Conflict."""
+        return await self._voicing.end(scope, request)
+
+    async def restore_voice_aspect(
+        self, scope: Scope, request: judging_pb.RestoreVoiceAspectRequest
+    ) -> judging_pb.RestoreVoiceAspectResponse:
+        """Raises VoiceAspectNotFound, Conflict."""
+        return await self._voicing.restore(scope, request)
 
     async def merge(self, scope: Scope, request: entities_pb.MergeRequest) -> entities_pb.MergeResponse:
         """Makes entities read as another. See Merging."""
@@ -218,6 +266,7 @@ class Resolver:
         passages = {passage.id: passage for passage in await self._text.passages_of(scope, id)}
         said = _said(staged, episode, passages, self._vocabulary, draft)
         await self._drafter(scope, known, draft).add(said)
+        decide_said(scope, draft, self._now(), TEXT)
         if staged.HasField("setting"):
             setting = setting_in(staged.setting)
             chunk = Chunk(id, setting, [passage.with_speaker for passage in passages.values()])

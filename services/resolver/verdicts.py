@@ -3,7 +3,7 @@
 A SINGLE slot needs no verdict to compete; there only near-equal objects are asked about, as duplicates.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
@@ -18,6 +18,7 @@ from services.domain.scope import Scope
 from services.llm.port import Answer, Embedder, Engine
 from services.llm.tasks import Judged, JudgeStatements, KnownFact, Pair, Setting
 from services.resolver.change import Draft
+from services.resolver.deciding import Action, by_model, decide
 from services.resolver.memo import Memo
 from services.stores.graph.port import AsOf, GraphStore, StatementView
 from services.stores.memory.port import TextStore
@@ -55,6 +56,7 @@ class Verdicts:
         engine: Engine,
         vocabulary: Vocabulary,
         text: TextStore,
+        now: Callable[[], Instant],
     ) -> None:
         self._graph = graph
         self._text = text
@@ -62,6 +64,7 @@ class Verdicts:
         self._embedder = embedder
         self._engine = engine
         self._vocabulary = vocabulary
+        self._now = now
 
     async def add(
         self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
@@ -131,6 +134,8 @@ class Verdicts:
                 episode,
                 draft.revision,
             )
+            why = verdict.kind.name.lower()
+            decide(scope, draft, self._now(), Action.JUDGE, left, by_model(by, why), right)
 
     async def _nodes(
         self, scope: Scope, draft: Draft, statements: Sequence[Statement]

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from palimpsest.internal.v1 import recall_decisions_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2
 from palimpsest.internal.v1 import recall_diff_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2
 from palimpsest.internal.v1 import recall_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__pb2
@@ -76,6 +77,16 @@ class RecallServiceStub:
                 '/palimpsest.internal.v1.RecallService/ReadTimeline',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineResponse.FromString,
+                _registered_method=True)
+        self.ListDecisions = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ListDecisions',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsResponse.FromString,
+                _registered_method=True)
+        self.ReadVoiceAspect = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ReadVoiceAspect',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectResponse.FromString,
                 _registered_method=True)
         self.ListEpisodes = channel.unary_unary(
                 '/palimpsest.internal.v1.RecallService/ListEpisodes',
@@ -164,6 +175,20 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDecisions(self, request, context):
+        """What was decided on a graph, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadVoiceAspect(self, request, context):
+        """One sentence of the voice, as it reads at a revision.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListEpisodes(self, request, context):
         """Episodes by filter, paged.
         """
@@ -241,6 +266,16 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.ReadTimeline,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineResponse.SerializeToString,
+            ),
+            'ListDecisions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDecisions,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsResponse.SerializeToString,
+            ),
+            'ReadVoiceAspect': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadVoiceAspect,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectResponse.SerializeToString,
             ),
             'ListEpisodes': grpc.unary_unary_rpc_method_handler(
                     servicer.ListEpisodes,
@@ -485,6 +520,60 @@ class RecallService:
             '/palimpsest.internal.v1.RecallService/ReadTimeline',
             palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDecisions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ListDecisions',
+            palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadVoiceAspect(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ReadVoiceAspect',
+            palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectResponse.FromString,
             options,
             channel_credentials,
             insecure,

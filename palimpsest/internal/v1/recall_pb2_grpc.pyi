@@ -5,6 +5,7 @@ Recall: reads memory, owns no rows."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import recall_decisions_pb2 as _recall_decisions_pb2
 from palimpsest.internal.v1 import recall_diff_pb2 as _recall_diff_pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as _recall_lists_pb2
 from palimpsest.internal.v1 import recall_pb2 as _recall_pb2
@@ -51,6 +52,10 @@ class RecallServiceStub:
     """Statements by filter, paged."""
     ReadTimeline: _grpc.UnaryUnaryMultiCallable[_recall_pb2.ReadTimelineRequest, _recall_pb2.ReadTimelineResponse]
     """The spans of one subject and predicate in world-time order."""
+    ListDecisions: _grpc.UnaryUnaryMultiCallable[_recall_decisions_pb2.ListDecisionsRequest, _recall_decisions_pb2.ListDecisionsResponse]
+    """What was decided on a graph, newest first."""
+    ReadVoiceAspect: _grpc.UnaryUnaryMultiCallable[_recall_pb2.ReadVoiceAspectRequest, _recall_pb2.ReadVoiceAspectResponse]
+    """One sentence of the voice, as it reads at a revision."""
     ListEpisodes: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEpisodesRequest, _recall_lists_pb2.ListEpisodesResponse]
     """Episodes by filter, paged."""
     ListVoiceAspects: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListVoiceAspectsRequest, _recall_lists_pb2.ListVoiceAspectsResponse]
@@ -83,6 +88,10 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """Statements by filter, paged."""
     ReadTimeline: _aio.UnaryUnaryMultiCallable[_recall_pb2.ReadTimelineRequest, _recall_pb2.ReadTimelineResponse]  # type: ignore[assignment]
     """The spans of one subject and predicate in world-time order."""
+    ListDecisions: _aio.UnaryUnaryMultiCallable[_recall_decisions_pb2.ListDecisionsRequest, _recall_decisions_pb2.ListDecisionsResponse]  # type: ignore[assignment]
+    """What was decided on a graph, newest first."""
+    ReadVoiceAspect: _aio.UnaryUnaryMultiCallable[_recall_pb2.ReadVoiceAspectRequest, _recall_pb2.ReadVoiceAspectResponse]  # type: ignore[assignment]
+    """One sentence of the voice, as it reads at a revision."""
     ListEpisodes: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEpisodesRequest, _recall_lists_pb2.ListEpisodesResponse]  # type: ignore[assignment]
     """Episodes by filter, paged."""
     ListVoiceAspects: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListVoiceAspectsRequest, _recall_lists_pb2.ListVoiceAspectsResponse]  # type: ignore[assignment]
@@ -160,6 +169,22 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_pb2.ReadTimelineResponse, _abc.Awaitable[_recall_pb2.ReadTimelineResponse]]:
         """The spans of one subject and predicate in world-time order."""
+
+    @_abc_1.abstractmethod
+    def ListDecisions(
+        self,
+        request: _recall_decisions_pb2.ListDecisionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_decisions_pb2.ListDecisionsResponse, _abc.Awaitable[_recall_decisions_pb2.ListDecisionsResponse]]:
+        """What was decided on a graph, newest first."""
+
+    @_abc_1.abstractmethod
+    def ReadVoiceAspect(
+        self,
+        request: _recall_pb2.ReadVoiceAspectRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_pb2.ReadVoiceAspectResponse, _abc.Awaitable[_recall_pb2.ReadVoiceAspectResponse]]:
+        """One sentence of the voice, as it reads at a revision."""
 
     @_abc_1.abstractmethod
     def ListEpisodes(

@@ -315,8 +315,11 @@ class AssertRequest(_message.Message):
 
     COMMIT_ID_FIELD_NUMBER: _builtins.int
     ASSERTIONS_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     commit_id: _builtins.str
     """Idempotency key, unique within the graph."""
+    request_id: _builtins.str
+    """The tenant's request, for the log of decisions."""
     @_builtins.property
     def assertions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Assertion]:
         """The triples; not read of a commit that was recorded before."""
@@ -326,10 +329,11 @@ class AssertRequest(_message.Message):
         *,
         commit_id: _builtins.str = ...,
         assertions: _abc.Iterable[Global___Assertion] | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assertions", b"assertions", "commit_id", b"commit_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assertions", b"assertions", "commit_id", b"commit_id", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

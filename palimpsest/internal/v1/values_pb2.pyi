@@ -762,6 +762,7 @@ class Record(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     RECORDED_AT_CLOCK_FIELD_NUMBER: _builtins.int
     REVOKED_AT_CLOCK_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     kind: Global___FactKind.ValueType
@@ -798,6 +799,8 @@ class Record(_message.Message):
     """When `recorded_at` was begun."""
     revoked_at_clock: _builtins.int
     """When `revoked_at` was begun; set when that is."""
+    why: _builtins.str
+    """The caller's own words, where a user made it."""
     def __init__(
         self,
         *,
@@ -819,10 +822,11 @@ class Record(_message.Message):
         reason: _builtins.str = ...,
         recorded_at_clock: _builtins.int = ...,
         revoked_at_clock: _builtins.int = ...,
+        why: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_end", b"_end", "_revoked_at", b"_revoked_at", "_seen", b"_seen", "_start", b"_start", "end", b"end", "revoked_at", b"revoked_at", "seen", b"seen", "start", b"start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_end", b"_end", "_revoked_at", b"_revoked_at", "_seen", b"_seen", "_start", b"_start", "attested_at", b"attested_at", "confidence", b"confidence", "end", b"end", "end_precision", b"end_precision", "episode_id", b"episode_id", "id", b"id", "kind", b"kind", "passage_id", b"passage_id", "quote", b"quote", "reason", b"reason", "recorded_at", b"recorded_at", "recorded_at_clock", b"recorded_at_clock", "revoked_at", b"revoked_at", "revoked_at_clock", b"revoked_at_clock", "seen", b"seen", "start", b"start", "start_precision", b"start_precision", "time_text", b"time_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_end", b"_end", "_revoked_at", b"_revoked_at", "_seen", b"_seen", "_start", b"_start", "attested_at", b"attested_at", "confidence", b"confidence", "end", b"end", "end_precision", b"end_precision", "episode_id", b"episode_id", "id", b"id", "kind", b"kind", "passage_id", b"passage_id", "quote", b"quote", "reason", b"reason", "recorded_at", b"recorded_at", "recorded_at_clock", b"recorded_at_clock", "revoked_at", b"revoked_at", "revoked_at_clock", b"revoked_at_clock", "seen", b"seen", "start", b"start", "start_precision", b"start_precision", "time_text", b"time_text", "why", b"why"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__end: _TypeAlias = _typing.Literal["end"]  # noqa: Y015
     _WhichOneofArgType__end: _TypeAlias = _typing.Literal["_end", b"_end"]  # noqa: Y015
@@ -842,6 +846,74 @@ class Record(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__start) -> _WhichOneofReturnType__start | None: ...
 
 Global___Record: _TypeAlias = Record  # noqa: Y015
+
+@_typing.final
+class Verdict(_message.Message):
+    """How two statements stand to each other, as somebody judged."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    STATEMENT_ID_FIELD_NUMBER: _builtins.int
+    OTHER_STATEMENT_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    JUDGE_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    PROMPT_VERSION_FIELD_NUMBER: _builtins.int
+    RECORDED_AT_FIELD_NUMBER: _builtins.int
+    REVOKED_AT_FIELD_NUMBER: _builtins.int
+    RECORDED_AT_CLOCK_FIELD_NUMBER: _builtins.int
+    REVOKED_AT_CLOCK_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Its id."""
+    statement_id: _builtins.str
+    """One statement."""
+    other_statement_id: _builtins.str
+    """The other."""
+    kind: _builtins.str
+    """duplicate, contradicts or compatible."""
+    judge: _builtins.str
+    """rule, model or user."""
+    why: _builtins.str
+    """The judge's reason."""
+    model: _builtins.str
+    """The model that judged."""
+    prompt_version: _builtins.str
+    """Version of its prompt."""
+    recorded_at: _builtins.int
+    """Revision that recorded it."""
+    revoked_at: _builtins.int
+    """Revision that revoked it."""
+    recorded_at_clock: _builtins.int
+    """When `recorded_at` was begun."""
+    revoked_at_clock: _builtins.int
+    """When `revoked_at` was begun; set when that is."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        statement_id: _builtins.str = ...,
+        other_statement_id: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        judge: _builtins.str = ...,
+        why: _builtins.str = ...,
+        model: _builtins.str = ...,
+        prompt_version: _builtins.str = ...,
+        recorded_at: _builtins.int = ...,
+        revoked_at: _builtins.int | None = ...,
+        recorded_at_clock: _builtins.int = ...,
+        revoked_at_clock: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_revoked_at", b"_revoked_at", "revoked_at", b"revoked_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_revoked_at", b"_revoked_at", "id", b"id", "judge", b"judge", "kind", b"kind", "model", b"model", "other_statement_id", b"other_statement_id", "prompt_version", b"prompt_version", "recorded_at", b"recorded_at", "recorded_at_clock", b"recorded_at_clock", "revoked_at", b"revoked_at", "revoked_at_clock", b"revoked_at_clock", "statement_id", b"statement_id", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__revoked_at: _TypeAlias = _typing.Literal["revoked_at"]  # noqa: Y015
+    _WhichOneofArgType__revoked_at: _TypeAlias = _typing.Literal["_revoked_at", b"_revoked_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__revoked_at) -> _WhichOneofReturnType__revoked_at | None: ...
+
+Global___Verdict: _TypeAlias = Verdict  # noqa: Y015
 
 @_typing.final
 class Statement(_message.Message):

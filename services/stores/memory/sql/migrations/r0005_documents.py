@@ -3,8 +3,8 @@
 from alembic.operations import Operations
 from sqlalchemy import Column, Integer
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 
 
 def upgrade(op: Operations) -> None:
