@@ -8,10 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.api.admin import AdminServicer
 from gateway.api.credits import CreditServicer
-from gateway.api.graphs import GraphServicer
 from gateway.api.jobs import JobServicer
 from gateway.api.memory import MemoryServicer
 from gateway.api.mount import Servicers, served
+from gateway.api.predicates import GraphsAndPredicates
 from gateway.api.privacy import PrivacyServicer
 from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
@@ -23,6 +23,7 @@ from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
+from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
 from gateway.credits.money import MicroCredits
@@ -178,6 +179,7 @@ def _servicers(
         services, stores.graphs, stores.requests, background, reads, steps.settings.store_seconds
     )
     merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
+    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds)
     deleting_documents = DeleteDocument(documents, stores.graphs, stores.requests, background)
     retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
     memory = MemoryServicer(
@@ -194,7 +196,7 @@ def _servicers(
         settings,
     )
     return {
-        "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),
+        "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
         "MemoryService": memory,
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
