@@ -171,7 +171,7 @@ def _servicers(
         services, stores.graphs, stores.requests, background, reads, steps.settings.store_seconds
     )
     merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
-    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds)
+    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds, now)
     return {
         "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
         "MemoryService": MemoryServicer(
