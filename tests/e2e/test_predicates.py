@@ -125,7 +125,7 @@ async def test_what_contradicts_itself_is_refused_by_its_fields(memory: Memory) 
         ({"name": "reports_to", "cardinality": SINGLE, "inverse": "mentors"}, "inverse"),
         ({"name": "wears"}, "cardinality"),
     ):
-        request = graph_pb2.DeclarePredicateRequest(graph_id="notes", **bad)  # type: ignore[arg-type]  # its own fields
+        request = graph_pb2.DeclarePredicateRequest(graph_id="notes", **bad)
         refusal = await memory.tenant.refused(memory.tenant.graphs.DeclarePredicate, request)
         assert (refusal.code, refusal.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "VALIDATION_FAILED")
         violations = refusal.details["BadRequest"].field_violations
