@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.convert.assertions import normal_literal
-from gateway.convert.episodes import episode_out, passage_out
+from gateway.convert.episodes import document_out, episode_out, passage_out
 from gateway.convert.names import aspect_in, entity_type_in
 from gateway.convert.recall import subgraph_out
 from gateway.convert.statements import (
@@ -21,8 +21,8 @@ from gateway.convert.statements import (
 from gateway.convert.times import instant_of, known_at_in
 from gateway.services import Services
 from gateway.store.graphs import Graphs
+from palimpsest.internal.v1 import preprocessor_pb2, values_pb2
 from palimpsest.internal.v1 import recall_pb2 as internal
-from palimpsest.internal.v1 import values_pb2
 from palimpsest.v1 import (
     common_pb2,
     entity_pb2,
@@ -92,6 +92,17 @@ class Reads:
             text=read.episode.text,
             passages=[passage_out(passage) for passage in read.episode.passages],
         )
+
+    async def document(
+        self, scope: Scope, request: memory_episodes_pb2.GetDocumentRequest, timeout_seconds: float
+    ) -> memory_episodes_pb2.GetDocumentResponse:
+        """One version, with a list of all. Raises DocumentNotFound, also once it is deleted."""
+        await self._graphs.check(scope)
+        asked = preprocessor_pb2.GetDocumentRequest(document_id=request.document_id, version=request.version)
+        read = await self._services.call(
+            scope, self._services.preprocessor.GetDocument, asked, timeout_seconds
+        )
+        return document_out(read, scope.graph)
 
     async def statement(
         self, scope: Scope, request: memory_statements_pb2.GetStatementRequest, timeout_seconds: float

@@ -3,15 +3,16 @@
 A SINGLE slot needs no verdict to compete; there only near-equal objects are asked about, as duplicates.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
 from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, derive_id
-from services.domain.instants import Instant
+from services.domain.instants import Instant, Interval
 from services.domain.lexicon import Lexicon
+from services.domain.memory import EpisodeKind
 from services.domain.predicates import Cardinality
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.scope import Scope
@@ -22,7 +23,9 @@ from services.resolver.deciding import Action, by_model, decide
 from services.resolver.memo import Memo
 from services.stores.graph.port import AsOf, GraphStore, StatementView
 from services.stores.memory.lexicons import Lexicons
-from services.stores.vectors.port import Collection, VectorStore
+from services.stores.memory.port import TextStore
+from services.stores.vectors.port import Collection as VectorCollection
+from services.stores.vectors.port import VectorStore
 
 MAX_CANDIDATES = 10
 """Candidates for one new fact (04-resolve): more make a model's answers worse, not better."""
@@ -54,9 +57,11 @@ class Verdicts:
         embedder: Embedder,
         engine: Engine,
         lexicons: Lexicons,
+        text: TextStore,
         now: Callable[[], Instant],
     ) -> None:
         self._graph = graph
+        self._text = text
         self._vectors = vectors
         self._embedder = embedder
         self._engine = engine
@@ -66,8 +71,12 @@ class Verdicts:
     async def add(
         self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
     ) -> None:
-        """Judges what the draft tells first against candidates and each other. Raises EngineError."""
-        fresh = _first_told(draft)
+        """Judges what the draft tells first against candidates and each other. Raises EngineError.
+
+        Which pairs are judged follows from what was said, not from what is believed just then: what hides a
+        statement now may be deleted, and nobody is asked again.
+        """
+        fresh = _first_told(draft, await self._asserted(scope, draft))
         if not fresh:
             return
         nodes = await self._nodes(scope, draft, fresh)
@@ -84,6 +93,13 @@ class Verdicts:
             memo.statements[key] = answer
             memo.receipts.append(answer.receipt)
         self._record(scope, draft, setting, episode, (new, candidates, pairs), memo.statements[key])
+
+    async def _asserted(self, scope: Scope, draft: Draft) -> frozenset[EpisodeId]:
+        """Episodes that claim what the draft tells, and that no model was asked about: given as triples."""
+        told = {claim.statement for claim in draft.claims.values()}
+        said = {claim.source.episode for claim in draft.stored.claims if claim.statement in told}
+        found = await self._text.episodes(scope, sorted(one for one in said if one)) if said else ()
+        return frozenset(one.id for one in found if one.kind is EpisodeKind.ASSERTION)
 
     def _record(
         self,
@@ -137,13 +153,18 @@ class Verdicts:
         candidates = await self._candidates(scope, [side.statement for side in new])
         ids = sorted({id for found in candidates for id in found})
         views = {view.statement.id: view for view in await self._views(scope, ids, known)}
+        hidden = await self._hidden(scope, list(views.values()))
         offered: list[_Side] = []
         positions: dict[StatementId, int] = {}
         pairs: list[Pair] = []
         lexicon = await self._lexicons.at(scope, known)
         for at, side in enumerate(new):
             siblings = [other for other in new[:at] if self._related(other.statement, side.statement)]
-            known_ones = [_side_of(views[id]) for id in candidates[at] if id in views and views[id].spans]
+            known_ones = [
+                _side_of(views[id], hidden.get(id))
+                for id in candidates[at]
+                if id in views and (views[id].spans or id in hidden)
+            ]
             fitting = [
                 other
                 for other in (*siblings, *known_ones)
@@ -161,6 +182,20 @@ class Verdicts:
         self, scope: Scope, ids: Sequence[StatementId], known: Revision
     ) -> Sequence[StatementView]:
         return await self._graph.views(scope, ids, AsOf(known)) if ids else ()
+
+    async def _hidden(self, scope: Scope, views: Sequence[StatementView]) -> Mapping[StatementId, Interval]:
+        """Of what is claimed or ended but believed at no time, as it was said: when it began and stopped."""
+        ids = [view.statement.id for view in views if not view.spans]
+        if not ids:
+            return {}
+        records = await self._graph.records(scope, ids)
+        starts: dict[StatementId, Instant] = {}
+        for claim in records.claims:
+            if claim.revoked_at is None:
+                start = claim.attested_at if claim.start is None else claim.start
+                starts[claim.statement] = min(start, starts.get(claim.statement, start))
+        ends = {end.statement: end.at for end in records.ends if end.revoked_at is None}
+        return {id: Interval(starts.get(id), ends.get(id)) for id in {*starts, *ends}}
 
     async def _candidates(self, scope: Scope, new: Sequence[Statement]) -> list[list[StatementId]]:
         """Candidates of each statement, ended ones included, best first.
@@ -183,7 +218,7 @@ class Verdicts:
 
     async def _neighbours(self, scope: Scope, new: Sequence[Statement]) -> Sequence[Sequence[StatementId]]:
         vectors = await self._embedder.passages([one.fact for one in new])
-        hits = await self._vectors.search(scope, Collection.STATEMENTS, list(vectors), MAX_CANDIDATES)
+        hits = await self._vectors.search(scope, VectorCollection.STATEMENTS, list(vectors), MAX_CANDIDATES)
         return [[StatementId(hit.id) for hit in found if hit.score >= MIN_COSINE] for found in hits]
 
     @staticmethod
@@ -201,14 +236,17 @@ def _worth_asking(new: _Side, other: _Side, predicate_key: str, lexicon: Lexicon
     return True
 
 
-def _first_told(draft: Draft) -> list[Statement]:
+def _first_told(draft: Draft, asserted: Collection[EpisodeId]) -> list[Statement]:
     """Statements that no claim supported before; and those that are ended here, of which nothing was known.
 
-    Of the former an end or a denial may have been known.
+    Of the former an end or a denial may have been known, or a claim of an episode that was `asserted`.
     """
     statements = {one.id: one for one in draft.stored.statements} | draft.statements
-    claimed = {claim.statement for claim in draft.stored.claims if claim.revoked_at is None}
-    known = claimed | {end.statement for end in draft.stored.ends if end.revoked_at is None}
+    counting = [claim for claim in draft.stored.claims if claim.revoked_at is None]
+    claimed = {claim.statement for claim in counting if claim.source.episode not in asserted}
+    known = {claim.statement for claim in counting} | {
+        end.statement for end in draft.stored.ends if end.revoked_at is None
+    }
     told = [claim.statement for claim in draft.claims.values() if claim.statement not in claimed]
     told += [end.statement for end in draft.ends.values() if end.statement not in known]
     return [statements[id] for id in dict.fromkeys(told)]
@@ -219,8 +257,10 @@ def _target_name(statement: Statement, nodes: Mapping[EntityId, Entity]) -> str:
     return target.text if isinstance(target, Literal) else nodes[target].name
 
 
-def _side_of(view: StatementView) -> _Side:
+def _side_of(view: StatementView, said: Interval | None) -> _Side:
+    """`said`: when what is not believed was said to hold."""
     target = view.statement.object
     name = target.text if isinstance(target, Literal) else (view.object.name if view.object else "")
-    last = view.spans[-1]
-    return _Side(view.statement, name, KnownFact(view.statement.fact, last.valid_at, last.invalid_at))
+    if said is None:
+        said = Interval(view.spans[-1].valid_at, view.spans[-1].invalid_at)
+    return _Side(view.statement, name, KnownFact(view.statement.fact, said.start, said.end))
