@@ -8,10 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.api.admin import AdminServicer
 from gateway.api.credits import CreditServicer
-from gateway.api.graphs import GraphServicer
 from gateway.api.jobs import JobServicer
 from gateway.api.memory import MemoryServicer
 from gateway.api.mount import Servicers, served
+from gateway.api.predicates import GraphsAndPredicates
 from gateway.api.privacy import PrivacyServicer
 from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
@@ -23,6 +23,7 @@ from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
+from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.credits.money import MicroCredits
 from gateway.ingest.background import Background
@@ -170,8 +171,9 @@ def _servicers(
         services, stores.graphs, stores.requests, background, reads, steps.settings.store_seconds
     )
     merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
+    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds)
     return {
-        "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),
+        "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
         "MemoryService": MemoryServicer(
             add, asserting, deleting, reads, judging, browsing, merging, stores.job_view, settings
         ),

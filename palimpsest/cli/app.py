@@ -15,6 +15,7 @@ from palimpsest.cli import (
     judging,
     money,
     operating,
+    predicates,
     recalling,
     voices,
 )
@@ -44,6 +45,7 @@ app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(entities.app(), name="entity", rich_help_panel="Memory")
 app.add_typer(voices.app(), name="voice", rich_help_panel="Memory")
 app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")
+app.add_typer(predicates.app(), name="predicate", rich_help_panel="Memory")
 app.add_typer(jobs.app(), name="job", rich_help_panel="Credits and jobs")
 money.add_to(app)
 app.add_typer(operating.tenants(), name="tenant", rich_help_panel="Operator")

@@ -6,6 +6,7 @@ from palimpsest.internal.v1 import values_pb2 as pb
 from services.domain.graph import Entity
 from services.domain.ids import Revision
 from services.domain.instants import Instant
+from services.domain.lexicon import Lexicon
 from services.domain.memory import Episode, Passage, VoiceAspect
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.voice import claims_at, ended_by, held, known_from
@@ -14,6 +15,15 @@ from services.wire.fields import precision_out
 
 def entity_out(entity: Entity) -> pb.Entity:
     return pb.Entity(id=entity.id, name=entity.name, type=entity.type, aliases=entity.aliases)
+
+
+def predicate_out(entity: Entity, lexicon: Lexicon | None) -> pb.Entity:
+    """A predicate with what the graph's lexicon says of it; one whose text was forgotten by its id alone."""
+    message = entity_out(entity)
+    if entity.key and lexicon is not None:
+        message.cardinality = lexicon.known.cardinality(entity.key)
+        message.inverse = lexicon.known.inverse(entity.key) or ""
+    return message
 
 
 def said_at(passage: Passage, episode: Episode | None) -> Instant:

@@ -15,12 +15,14 @@ from services.recall.entities import Entities
 from services.recall.lists import Lists
 from services.recall.messages import episode_out, voice_out
 from services.recall.parts import Parts
+from services.recall.predicates import Predicates
 from services.recall.readings import Readings
 from services.recall.recalling import Recalling
 from services.recall.revisions import Revisions
 from services.recall.seeds import Names
 from services.recall.statements import Statements
 from services.recall.surroundings import Surroundings
+from services.stores.memory.lexicons import Lexicons
 
 
 class Recall:
@@ -35,12 +37,14 @@ class Recall:
         self._decisions = Decisions(parts.decisions)
         revisions = Revisions(parts.revisions, parts.options.wait_seconds)
         self._revisions = revisions
-        readings = Readings(parts.readings)
-        names = Names(parts.graph, parts.vocabulary, readings)
-        self._recalling = Recalling(parts, revisions, names, readings)
-        self._statements = Statements(parts, revisions, names, readings)
-        self._lists = Lists(parts, revisions, names, readings)
-        self._entities = Entities(parts, revisions, names, readings)
+        lexicons = Lexicons(parts.readings, parts.vocabulary)
+        readings = Readings(parts.readings, lexicons, parts.graph)
+        names = Names(parts.graph, readings)
+        self._predicates = Predicates(parts.graph, lexicons, parts.revisions, revisions)
+        self._recalling = Recalling(parts, revisions, names, lexicons, readings)
+        self._statements = Statements(parts, revisions, names, self._predicates, readings)
+        self._lists = Lists(parts, revisions, names, self._predicates, readings)
+        self._entities = Entities(parts, revisions, names, self._predicates, readings)
         self._browsing = Browsing(parts, revisions)
         self._diffs = Diffs(parts, revisions, readings)
         self._surroundings = Surroundings(parts, readings)
@@ -147,6 +151,12 @@ class Recall:
     ) -> lists_pb.ListEntitiesResponse:
         """Raises ValidationFailed, RevisionNotReady."""
         return await self._entities.listed(scope, request)
+
+    async def list_predicates(
+        self, scope: Scope, request: lists_pb.ListPredicatesRequest
+    ) -> lists_pb.ListPredicatesResponse:
+        """Raises ValidationFailed, RevisionNotReady."""
+        return await self._predicates.list(scope, request)
 
     async def diff(self, scope: Scope, request: diff_pb.DiffRequest) -> diff_pb.DiffResponse:
         """Raises ValidationFailed, RevisionNotReady."""

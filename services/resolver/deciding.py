@@ -25,6 +25,7 @@ class Action(StrEnum):
     END_VOICE = "end_voice_aspect"
     RESTORE_VOICE = "restore_voice_aspect"
     JUDGE_VOICE = "judge_voice_pair"
+    DECLARE = "declare_predicate"
 
 
 @dataclass(frozen=True, slots=True)

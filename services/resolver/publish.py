@@ -15,7 +15,6 @@ from services.domain.errors import Conflict
 from services.domain.graph import EntityType, Literal, Span
 from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.instants import Instant
-from services.domain.predicates import Vocabulary
 from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
 from services.resolver.change import (
@@ -33,6 +32,7 @@ from services.resolver.index import Index
 from services.resolver.readings import Readings
 from services.stores.errors import UnstorableText, WriteConflict
 from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records, Revocation
+from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import (
     DecisionLog,
     LogState,
@@ -71,12 +71,10 @@ class Stores:
 class Publisher:
     """Serialises the writes of a graph. Within a process by a lock, between processes by the revision log."""
 
-    def __init__(
-        self, stores: Stores, index: Index, vocabulary: Vocabulary, now: Callable[[], Instant]
-    ) -> None:
+    def __init__(self, stores: Stores, index: Index, lexicons: Lexicons, now: Callable[[], Instant]) -> None:
         self._stores = stores
         self._index = index
-        self._vocabulary = vocabulary
+        self._lexicons = lexicons
         self._now = now
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -119,7 +117,8 @@ class Publisher:
         """
         draft = Draft(known, again=set(statements))
         readings = Readings(self._stores.readings, scope, draft)
-        closure = Closure(self._stores.graph, readings, self._vocabulary, scope, draft)
+        lexicon = await self._lexicons.at(scope, known)
+        closure = Closure(self._stores.graph, readings, (lexicon, lexicon), scope, draft)
         return Read(await closure.read(), closure.cardinality, closure.reading)
 
     async def settle(self, scope: Scope) -> None:
@@ -182,8 +181,10 @@ class Publisher:
         return orphans
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
+        before = await self._lexicons.at(scope, Revision(draft.revision - 1))
+        after = before.after(draft.declared.values(), draft.readings_revoked)
         readings = Readings(self._stores.readings, scope, draft)
-        closure = Closure(self._stores.graph, readings, self._vocabulary, scope, draft)
+        closure = Closure(self._stores.graph, readings, (before, after), scope, draft)
         records = await closure.read()
         if left := _left_alone(records, draft):
             draft.revocations |= left

@@ -108,6 +108,11 @@ class RecallServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
                 _registered_method=True)
+        self.ListPredicates = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ListPredicates',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesResponse.FromString,
+                _registered_method=True)
         self.Diff = channel.unary_unary(
                 '/palimpsest.internal.v1.RecallService/Diff',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.SerializeToString,
@@ -217,6 +222,13 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListPredicates(self, request, context):
+        """The predicates of a graph: declared, shipped and met ones by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Diff(self, request, context):
         """What changed between two dates, or between two beliefs.
         """
@@ -296,6 +308,11 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.ListEntities,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.SerializeToString,
+            ),
+            'ListPredicates': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPredicates,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesResponse.SerializeToString,
             ),
             'Diff': grpc.unary_unary_rpc_method_handler(
                     servicer.Diff,
@@ -682,6 +699,33 @@ class RecallService:
             '/palimpsest.internal.v1.RecallService/ListEntities',
             palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPredicates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ListPredicates',
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesResponse.FromString,
             options,
             channel_credentials,
             insecure,

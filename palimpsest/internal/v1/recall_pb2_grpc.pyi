@@ -64,6 +64,8 @@ class RecallServiceStub:
     """One entity, by id or name."""
     ListEntities: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]
     """Entities by filter, paged."""
+    ListPredicates: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListPredicatesRequest, _recall_lists_pb2.ListPredicatesResponse]
+    """The predicates of a graph: declared, shipped and met ones by name."""
     Diff: _grpc.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]
     """What changed between two dates, or between two beliefs."""
 
@@ -100,6 +102,8 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """One entity, by id or name."""
     ListEntities: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]  # type: ignore[assignment]
     """Entities by filter, paged."""
+    ListPredicates: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListPredicatesRequest, _recall_lists_pb2.ListPredicatesResponse]  # type: ignore[assignment]
+    """The predicates of a graph: declared, shipped and met ones by name."""
     Diff: _aio.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]  # type: ignore[assignment]
     """What changed between two dates, or between two beliefs."""
 
@@ -217,6 +221,14 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_lists_pb2.ListEntitiesResponse, _abc.Awaitable[_recall_lists_pb2.ListEntitiesResponse]]:
         """Entities by filter, paged."""
+
+    @_abc_1.abstractmethod
+    def ListPredicates(
+        self,
+        request: _recall_lists_pb2.ListPredicatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ListPredicatesResponse, _abc.Awaitable[_recall_lists_pb2.ListPredicatesResponse]]:
+        """The predicates of a graph: declared, shipped and met ones by name."""
 
     @_abc_1.abstractmethod
     def Diff(

@@ -62,6 +62,11 @@ class ResolverServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedResponse.FromString,
                 _registered_method=True)
+        self.DeclarePredicate = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/DeclarePredicate',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateResponse.FromString,
+                _registered_method=True)
         self.EndStatement = channel.unary_unary(
                 '/palimpsest.internal.v1.ResolverService/EndStatement',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndStatementRequest.SerializeToString,
@@ -138,6 +143,13 @@ class ResolverServiceServicer:
 
     def EndUnsupported(self, request, context):
         """Ends statements that a new document version no longer supports. Idempotent by commit id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeclarePredicate(self, request, context):
+        """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -226,6 +238,11 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     servicer.EndUnsupported,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedResponse.SerializeToString,
+            ),
+            'DeclarePredicate': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeclarePredicate,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateResponse.SerializeToString,
             ),
             'EndStatement': grpc.unary_unary_rpc_method_handler(
                     servicer.EndStatement,
@@ -404,6 +421,33 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/EndUnsupported',
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeclarePredicate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/DeclarePredicate',
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateResponse.FromString,
             options,
             channel_credentials,
             insecure,

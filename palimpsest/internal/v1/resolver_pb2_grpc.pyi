@@ -45,6 +45,8 @@ class ResolverServiceStub:
     """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent."""
     EndUnsupported: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+    DeclarePredicate: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]
+    """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
     EndStatement: _grpc.UnaryUnaryMultiCallable[_resolver_judging_pb2.EndStatementRequest, _resolver_judging_pb2.EndStatementResponse]
     """Records a user's end of a statement. Idempotent by commit id, as the next five."""
     DenyStatement: _grpc.UnaryUnaryMultiCallable[_resolver_judging_pb2.DenyStatementRequest, _resolver_judging_pb2.DenyStatementResponse]
@@ -77,6 +79,8 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent."""
     EndUnsupported: _aio.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]  # type: ignore[assignment]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+    DeclarePredicate: _aio.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]  # type: ignore[assignment]
+    """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
     EndStatement: _aio.UnaryUnaryMultiCallable[_resolver_judging_pb2.EndStatementRequest, _resolver_judging_pb2.EndStatementResponse]  # type: ignore[assignment]
     """Records a user's end of a statement. Idempotent by commit id, as the next five."""
     DenyStatement: _aio.UnaryUnaryMultiCallable[_resolver_judging_pb2.DenyStatementRequest, _resolver_judging_pb2.DenyStatementResponse]  # type: ignore[assignment]
@@ -136,6 +140,14 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_pb2.EndUnsupportedResponse, _abc.Awaitable[_resolver_pb2.EndUnsupportedResponse]]:
         """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def DeclarePredicate(
+        self,
+        request: _resolver_pb2.DeclarePredicateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_pb2.DeclarePredicateResponse, _abc.Awaitable[_resolver_pb2.DeclarePredicateResponse]]:
+        """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
 
     @_abc_1.abstractmethod
     def EndStatement(

@@ -611,12 +611,18 @@ class Entity(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     TYPE_FIELD_NUMBER: _builtins.int
     ALIASES_FIELD_NUMBER: _builtins.int
+    CARDINALITY_FIELD_NUMBER: _builtins.int
+    INVERSE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     name: _builtins.str
     """Its name as first written."""
     type: _builtins.str
     """An entity type of the domain."""
+    cardinality: _builtins.str
+    """Of a predicate, where it is told: a cardinality of the domain."""
+    inverse: _builtins.str
+    """Of a predicate, where it is told: the name that says the same from object to subject."""
     @_builtins.property
     def aliases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Other names it is found by."""
@@ -628,10 +634,12 @@ class Entity(_message.Message):
         name: _builtins.str = ...,
         type: _builtins.str = ...,
         aliases: _abc.Iterable[_builtins.str] | None = ...,
+        cardinality: _builtins.str = ...,
+        inverse: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "id", b"id", "name", b"name", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "cardinality", b"cardinality", "id", b"id", "inverse", b"inverse", "name", b"name", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1333,3 +1341,55 @@ class Understood(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Understood: _TypeAlias = Understood  # noqa: Y015
+
+@_typing.final
+class Predicate(_message.Message):
+    """A predicate with what is known of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    CARDINALITY_FIELD_NUMBER: _builtins.int
+    ALIASES_FIELD_NUMBER: _builtins.int
+    INVERSE_FIELD_NUMBER: _builtins.int
+    DECLARED_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    SINCE_AT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Its id; nothing may have been said by it yet."""
+    name: _builtins.str
+    """Its canonical name."""
+    cardinality: _builtins.str
+    """A cardinality of the domain."""
+    inverse: _builtins.str
+    """The name that says the same from object to subject, "" for none."""
+    declared: _builtins.bool
+    """Whether a declaration says so."""
+    since: _builtins.int
+    """The revision of its declaration, or that it was met in; 0 of one that only ships."""
+    since_at: _builtins.int
+    """When `since` was begun."""
+    @_builtins.property
+    def aliases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names that read as it."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        cardinality: _builtins.str = ...,
+        aliases: _abc.Iterable[_builtins.str] | None = ...,
+        inverse: _builtins.str = ...,
+        declared: _builtins.bool = ...,
+        since: _builtins.int = ...,
+        since_at: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "cardinality", b"cardinality", "declared", b"declared", "id", b"id", "inverse", b"inverse", "name", b"name", "since", b"since", "since_at", b"since_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Predicate: _TypeAlias = Predicate  # noqa: Y015
