@@ -69,7 +69,14 @@ class Resolver:
             self._graph, parts.stores.readings, parts.vectors, parts.embedder, parts.engine
         )
         self._verdicts = Verdicts(
-            self._graph, parts.vectors, parts.embedder, parts.engine, lexicons, parts.text, parts.now
+            self._graph,
+            parts.vectors,
+            parts.embedder,
+            parts.engine,
+            lexicons,
+            parts.stores.readings,
+            parts.text,
+            parts.now,
         )
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
         self._now = parts.now
