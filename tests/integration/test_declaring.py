@@ -298,7 +298,13 @@ def _name(target: object, entity: object) -> str:
     return target.text if isinstance(target, Literal) else str(getattr(entity, "name", ""))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@pytest.mark.timeout(600)
+@settings(
+    # An example is a dozen whole stores: a tenth of what other laws get.
+    max_examples=max(20, settings().max_examples // 10),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
 @given(steps=st.lists(claims | declarations, min_size=3, max_size=9))
 async def test_declarations_commute_with_texts_and_leave_nothing_once_undone(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
