@@ -179,7 +179,7 @@ def _servicers(
         services, stores.graphs, stores.requests, background, reads, steps.settings.store_seconds
     )
     merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
-    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds)
+    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds, now)
     deleting_documents = DeleteDocument(documents, stores.graphs, stores.requests, background)
     retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
     memory = MemoryServicer(

@@ -192,7 +192,7 @@ class Reads:
             now=now,
         )
         read = await self._services.call(scope, self._services.recall.ReadTimeline, asked, timeout_seconds)
-        entries = [_entry(entry.statement, now) for entry in read.entries]
+        entries = [_entry(entry.statement, read.subject.id, now) for entry in read.entries]
         first = int(place.after or 0)
         last = first + size
         page = memory_statements_pb2.GetTimelineResponse(
@@ -233,12 +233,17 @@ def typed(ref: entity_pb2.EntityRef) -> str:
     return "" if kind is EntityType.UNKNOWN else kind
 
 
-def _entry(statement: values_pb2.Statement, now: Instant) -> memory_statements_pb2.TimelineEntry:
+def _entry(
+    statement: values_pb2.Statement, subject: str, now: Instant
+) -> memory_statements_pb2.TimelineEntry:
+    """Its object is the other end: of a fact that an inverse says, whom it was said of."""
     span = statement.spans[0]
     over = span.HasField("invalid_at") and span.invalid_at <= now
+    turned = statement.entity.id == subject != statement.subject.id
+    other = entity_pb2.ObjectValue(entity=entity_out(statement.subject)) if turned else object_out(statement)
     return memory_statements_pb2.TimelineEntry(
         statement_id=statement.id,
-        object=object_out(statement),
+        object=other,
         fact=statement.fact,
         span=span_out(span, statement.id),
         contested=span.contested,

@@ -104,6 +104,10 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "GraphService/ListGraphs": lambda _: graph_pb2.ListGraphsRequest(),
     "GraphService/GetGraph": lambda ids: graph_pb2.GetGraphRequest(graph_id=ids.graph),
+    "GraphService/DeclarePredicate": lambda ids: graph_pb2.DeclarePredicateRequest(
+        graph_id=ids.graph, name="wears", cardinality=entity_pb2.CARDINALITY_MULTI, aliases=["dressed in"]
+    ),
+    "GraphService/ListPredicates": lambda ids: graph_pb2.ListPredicatesRequest(graph_id=ids.graph),
     "MemoryService/AddEpisode": add_episode,
     "MemoryService/AssertTriples": assert_triples,
     "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
@@ -242,7 +246,12 @@ EMPTY = {
     "CreditService/ListLedgerEntries": "entries",
     "PrivacyService/ListAuditEvents": "events",
 }
-MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
+MAKES_ITS_GRAPH = {
+    "GraphService/CreateGraph",
+    "GraphService/DeclarePredicate",
+    "MemoryService/AddEpisode",
+    "MemoryService/AssertTriples",
+}
 ENDLESS = {"CreditService/WatchBalance"}
 """Streams that never end by themselves: their first message is read."""
 UNLIKE_A_READ = {
