@@ -20,6 +20,7 @@ from services.resolver import declaring
 from services.stores.graph.port import AsOf
 from services.stores.paging import Page
 from tests.builders import on
+from tests.examples import one_in
 from tests.integration.resolving import World, a_world, said
 from tests.integration.test_resolver import CLAIM, claim
 
@@ -300,8 +301,8 @@ def _name(target: object, entity: object) -> str:
 
 @pytest.mark.timeout(600)
 @settings(
-    # An example is a dozen whole stores: a tenth of what other laws get.
-    max_examples=max(20, settings().max_examples // 10),
+    # An example is a dozen whole stores: a part of what other laws get.
+    max_examples=one_in(25),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
 )
