@@ -174,7 +174,8 @@ class Resolver(Deciding):
         if missing:
             raise EpisodeNotFound(min(missing))
         for id in ids:
-            await self._staging.unstage(scope, id)
+            if await self._staging.staged(scope, id) is not None:
+                await self._staging.unstage(scope, id)
         deletion = _deletion(request)
         target = request.target or (ids[0] if len(ids) == 1 else derive_id(scope, "several", *ids))
 
