@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.api.admin import AdminServicer
 from gateway.api.credits import CreditServicer
-from gateway.api.jobs import JobServicer
+from gateway.api.jobs import JobsAndRetries
 from gateway.api.memory import MemoryServicer
 from gateway.api.mount import Servicers, served
 from gateway.api.predicates import GraphsAndPredicates
@@ -17,6 +17,7 @@ from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
+from gateway.commands.batching import BatchAddEpisodes
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.facts import ServiceFacts
@@ -26,6 +27,7 @@ from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
+from gateway.commands.retrying import RetryJob
 from gateway.credits.money import MicroCredits
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
@@ -34,6 +36,7 @@ from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.retracting import Retracting
+from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
@@ -141,7 +144,10 @@ async def open_gateway(
     )
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
-    pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, settings.chunk_concurrency)
+    retrying = Retrying(
+        services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
+    )
+    pipeline = Pipeline(engine, stores.jobs, steps, retracting, retrying, endings, settings.chunk_concurrency)
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -184,6 +190,7 @@ def _servicers(
     retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
     memory = MemoryServicer(
         add,
+        BatchAddEpisodes(add),
         asserting,
         deleting,
         deleting_documents,
@@ -199,7 +206,9 @@ def _servicers(
         "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
         "MemoryService": memory,
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
-        "JobService": JobServicer(stores.job_view),
+        "JobService": JobsAndRetries(
+            stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings
+        ),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
         "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
         "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),

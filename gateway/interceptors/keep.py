@@ -8,7 +8,7 @@ his answer the graph's own log of decisions tells.
 import hashlib
 import re
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from google.protobuf.message import Message
@@ -46,7 +46,8 @@ def kept_of(call: Call) -> Kept | None:
     request, rpc = call.request, call.rpc
     if rpc is None or rpc.scope is KeyScope.READ or rpc.stream or not isinstance(request, Message):
         return None
-    if getattr(request, "validate_only", False):
+    parts: Sequence[Message] = getattr(request, "requests", None) or [request]
+    if all(getattr(part, "validate_only", False) for part in parts):
         return None
     caller = call.caller
     tenant = caller.owner or TenantId(getattr(request, "tenant_id", ""))
@@ -61,7 +62,7 @@ def kept_of(call: Call) -> Kept | None:
         id=_id(call.method, request_id, request),
         action=call.method.rpartition("/")[2],
         key=caller.key,
-        graph=getattr(request, "graph_id", ""),
+        graph=_graph_of(parts),
         operator=caller.owner is None,
         targets=tuple(found)[:MOST_TARGETS],
         request=request_id or call.request_id,
@@ -78,11 +79,19 @@ def _id(method: str, request_id: str, request: Message) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 
+def _graph_of(parts: Sequence[Message]) -> str:
+    """The graph that a call, or all of its parts, are about; empty for several."""
+    graphs = {getattr(part, "graph_id", "") for part in parts}
+    return graphs.pop() if len(graphs) == 1 else ""
+
+
 def _targets_of_answer(response: object) -> Iterator[str]:
     """What a call made: a job, or what it answers by its id."""
     if isinstance(response, Message):
         yield from _targets(response, deep=False)
         yield getattr(getattr(response, "job", None), "job_id", "")
+        for result in getattr(response, "results", ()):
+            yield from _targets_of_answer(result.response)
 
 
 def _targets(message: Message, deep: bool = True) -> Iterator[str]:

@@ -7,11 +7,12 @@ import pytest
 from gateway.store.clock import SkewedClock
 from gateway.store.stores import Stores, open_stores
 from services.stores.sql.engine import postgres_engine
+from tests.contracts.job_runs import JobRunsContract
 from tests.contracts.jobs import JobsContract
 
 
 @pytest.mark.postgres
-class TestPostgresJobs(JobsContract):
+class TestPostgresJobs(JobsContract, JobRunsContract):
     @pytest.fixture
     async def stores(self, server_url: str, clock: SkewedClock) -> AsyncIterator[Stores]:
         stores = await open_stores(postgres_engine(server_url), postgres_engine(server_url), clock=clock)

@@ -7,11 +7,12 @@ import pytest
 
 from gateway.store.clock import SkewedClock
 from gateway.store.stores import Stores
+from tests.contracts.job_runs import JobRunsContract
 from tests.contracts.jobs import JobsContract
 from tests.doubles.gateway import sqlite_stores
 
 
-class TestSqliteJobs(JobsContract):
+class TestSqliteJobs(JobsContract, JobRunsContract):
     @pytest.fixture
     async def stores(self, tmp_path: Path, clock: SkewedClock) -> AsyncIterator[Stores]:
         stores = await sqlite_stores(tmp_path, clock)

@@ -16,6 +16,7 @@ from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.retracting import Retracting
+from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
 from gateway.services import ServiceName, Services
 from gateway.store.bell import Bell
@@ -192,7 +193,8 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         endings = Endings(jobs, progress, stores.prices, MicroCredits(1_000_000))
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
-        pipeline = Pipeline(engine, jobs, steps, retracting, endings)
+        retrying = Retrying(services, jobs, progress, IMPATIENT.patience, IMPATIENT.store_seconds)
+        pipeline = Pipeline(engine, jobs, steps, retracting, retrying, endings)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)
