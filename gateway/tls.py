@@ -1,4 +1,4 @@
-"""TLS of the gateway: a certificate from files that may be replaced while it runs, and whose clients it takes."""
+"""TLS of the gateway: a certificate from files that may be replaced while it runs; whose clients it takes."""
 
 import ssl
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class TlsSettings(BaseModel):
     key: str = ""
     """PEM file of its private key, without a passphrase."""
     client_authorities: str = ""
-    """PEM file of whose clients to take (mTLS): without a certificate that one of them issued a client gets no
+    """PEM file of whose clients to take (mTLS): who shows no certificate that one of them issued gets no
     connection. Empty: anybody with an API key."""
 
     @model_validator(mode="after")
