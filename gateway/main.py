@@ -79,6 +79,7 @@ async def open_gateway_stores(settings: GatewaySettings) -> Stores:
             ledger_engine,
             progress_engine,
             key_environment=settings.key_environment,
+            tenant_limits=settings.tenant_limits,
             migrate_ledger=migrate_ledger,
             migrate_progress=migrate_progress,
         )
