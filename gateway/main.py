@@ -39,6 +39,7 @@ from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.stores import Stores, open_stores
+from palimpsest.tls import SCHEME
 from services.domain.instants import Instant
 from services.runtime.assertion import Signer
 from services.runtime.databases import service_databases
@@ -55,10 +56,12 @@ class OpenGateway:
     stores: Stores
     served: frozenset[str]
     """Paths of the RPCs that it answers; all others are not built yet."""
+    tls: bool = False
 
     @property
     def target(self) -> str:
-        return f"127.0.0.1:{self.gateway.port}"
+        """For clients on this machine."""
+        return f"{SCHEME if self.tls else ''}127.0.0.1:{self.gateway.port}"
 
 
 async def open_gateway_stores(settings: GatewaySettings) -> Stores:
@@ -148,7 +151,7 @@ async def open_gateway(
     )
     gateway = await serve(servicers, stores.keys, stores.calls, settings)
     stack.push_async_callback(gateway.stop)
-    return OpenGateway(gateway, stores, served(servicers))
+    return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
 
 
 def _servicers(

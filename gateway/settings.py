@@ -8,6 +8,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 
 from gateway.store.tenants import Limits
+from gateway.tls import TlsSettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 
 
@@ -25,6 +26,8 @@ class GatewaySettings(BaseSettings):
     """Address to listen on. Other than loopback only behind a network policy."""
     gateway_port: int = Field(default=7233, ge=0, le=65535)
     """Port to listen on; 0 takes a free one."""
+    gateway_tls: TlsSettings = Field(default_factory=TlsSettings)
+    """TLS of that port."""
     data_dir: Path = Path(".palimpsest")
     """Folder of the embedded databases."""
     ledger_url: str = ""
