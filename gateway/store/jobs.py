@@ -191,11 +191,11 @@ class Jobs:
         async with self._ledger.books(found.scope.tenant) as books:
             await books.renew(found.scope.tenant, found.hold.id, HOLD_SECONDS)
 
-    async def spend(self, job: JobId, step: str, amount: MicroCredits) -> MicroCredits:
+    async def spend(self, job: JobId, step: str, amount: MicroCredits, tokens: int = 0) -> MicroCredits:
         """Records what a step cost; idempotent by (job, step). Raises HoldExpired, JobNotFound."""
         found = await self.find(job)
         async with self._ledger.books(found.scope.tenant) as books:
-            return await books.spend(found.scope.tenant, found.hold.id, step, amount)
+            return await books.spend(found.scope.tenant, found.hold.id, step, amount, tokens)
 
     async def request_cancel(self, tenant: TenantId, job: JobId) -> Job:
         """Asks an unfinished job to stop at its next step. Idempotent. Raises JobNotFound, JobFinished."""

@@ -6,13 +6,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.credits.ledger import Ledger
 from gateway.credits.prices import Prices
+from gateway.credits.usage import Usages
 from gateway.credits.watching import BalanceWatch
 from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
 from gateway.store.job_view import JobView
-from gateway.store.jobs import Jobs
+from gateway.store.jobs import HOLD_SECONDS, Jobs
 from gateway.store.keys import ApiKeys
 from gateway.store.progress import Progress
 from gateway.store.quotas import Quotas
@@ -35,6 +36,7 @@ class Stores:
     clock: DatabaseClock
     ledger: Ledger
     prices: Prices
+    usages: Usages
     tenants: Tenants
     keys: ApiKeys
     graphs: Graphs
@@ -48,8 +50,11 @@ class Stores:
     async def sweep(self) -> None:
         """What time undoes: holds that ran out, old request keys, old changes, artifacts left by a crash.
 
+        Holds of unfinished jobs live on.
+
         Idempotent; run it every few seconds, from any number of processes.
         """
+        await self.ledger.renew_live(HOLD_SECONDS)
         await self.ledger.sweep()
         await self.requests.sweep()
         await self.progress.drop_old_events()
@@ -93,6 +98,7 @@ async def open_stores(
         clock=clock,
         ledger=ledger,
         prices=Prices(database, clock),
+        usages=Usages(database, clock),
         tenants=Tenants(database, clock),
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
