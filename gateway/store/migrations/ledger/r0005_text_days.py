@@ -5,8 +5,8 @@ from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table
 
 from services.stores.sql.revising import create_all, drop_all, secure, told
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 
 metadata = MetaData()
 
