@@ -26,7 +26,6 @@ from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
-from gateway.credits.money import MicroCredits
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
@@ -79,6 +78,7 @@ async def open_gateway_stores(settings: GatewaySettings) -> Stores:
             ledger_engine,
             progress_engine,
             key_environment=settings.key_environment,
+            tenant_limits=settings.tenant_limits,
             migrate_ledger=migrate_ledger,
             migrate_progress=migrate_progress,
         )
@@ -136,12 +136,7 @@ async def open_gateway(
     steps = Steps(
         services, stores.jobs, stores.graphs, stores.progress, stores.prices, step_settings or StepSettings()
     )
-    endings = Endings(
-        stores.jobs,
-        stores.progress,
-        stores.prices,
-        MicroCredits(settings.tenant_goodwill_micros_per_day),
-    )
+    endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
     pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, settings.chunk_concurrency)
@@ -201,9 +196,11 @@ def _servicers(
     return {
         "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
         "MemoryService": memory,
-        "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
+        "RecallService": RecallServicer(
+            Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads
+        ),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
         "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
-        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),
+        "AdminService": AdminServicer.over(stores),
     }

@@ -73,6 +73,10 @@ class GatewaySettings(BaseSettings):
     """Its calls that are handled at once."""
     tenant_max_jobs: int = Field(default=1000, ge=1)
     """Its unfinished jobs."""
+    tenant_max_graphs: int = Field(default=100_000, ge=1)
+    """Its graphs."""
+    tenant_max_bytes_per_day: int = Field(default=10 * 1024**3, ge=1)
+    """Bytes of text and of assertions that it may send in a day (UTC)."""
     tenant_goodwill_micros_per_day: int = Field(default=1_000_000, ge=0)
     """Micro-credits of work that taught nothing and is not charged, a day (UTC); then the minimum is."""
 
@@ -99,6 +103,8 @@ class GatewaySettings(BaseSettings):
             request_burst=self.tenant_request_burst,
             max_in_flight=self.tenant_max_in_flight,
             max_jobs=self.tenant_max_jobs,
+            max_graphs=self.tenant_max_graphs,
+            max_bytes_per_day=self.tenant_max_bytes_per_day,
             goodwill_micros_per_day=self.tenant_goodwill_micros_per_day,
         )
 
