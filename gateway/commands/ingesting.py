@@ -87,9 +87,9 @@ class AddEpisode:
         """Accepts a text and hands it to the pipeline; with `validate_only`, only quotes it.
 
         Raises ValidationFailed, DocumentTooLarge, InsufficientCredits, MaxCreditsExceeded, TooManyJobs,
-        RequestIdReused.
+        TooManyGraphs, DailyBytesExceeded, RequestIdReused.
         """
-        _check_size(request, limits.document_bytes)
+        size = _checked_size(request, limits.document_bytes)
         _check_times(request)
         quote = await self._quote(scope, request, timeout_seconds)
         if request.validate_only:
@@ -107,6 +107,7 @@ class AddEpisode:
             payload=request.SerializeToString(deterministic=True),
             ceiling=MicroCredits(quote.credits_micros),
             price_version=quote.price_version,
+            text_bytes=size,
         )
         accepted = await self._jobs.accept(order, limits.jobs)
         if not accepted.job.finished:
@@ -160,10 +161,11 @@ def size_of(request: memory_ingest_pb2.AddEpisodeRequest) -> int:
     return sum(len(text.encode()) for text in texts)
 
 
-def _check_size(request: memory_ingest_pb2.AddEpisodeRequest, limit: int) -> None:
+def _checked_size(request: memory_ingest_pb2.AddEpisodeRequest, limit: int) -> int:
     size = size_of(request)
     if size > limit:
         raise DocumentTooLarge("messages" if request.HasField("messages") else "text", limit, size)
+    return size
 
 
 def _check_times(request: memory_ingest_pb2.AddEpisodeRequest) -> None:

@@ -239,8 +239,8 @@ class Steps:
 
     async def _spend(self, job: Job, index: int, chunk: JSON) -> None:
         prices = await self._prices.of(job.hold.price_version)
-        step = _of_attempt(job, f"chunk/{index}")
-        await self._jobs.spend(job.id, step, prices.ingest(int(chunk["tokens"])))
+        step, tokens = _of_attempt(job, f"chunk/{index}"), int(chunk["tokens"])
+        await self._jobs.spend(job.id, step, prices.ingest(tokens), tokens)
 
     async def _keep_receipts(
         self, job: Job, step: str, position: int, receipts: Sequence[values_pb2.Receipt]

@@ -29,6 +29,7 @@ from gateway.store.graphs import Graphs
 from gateway.store.job_values import Accepted, Job, JobFilter, JobState, Order, Outcome
 from gateway.store.lease import JobTakenOver, Lease, lease_on
 from gateway.store.once import insert_once
+from gateway.store.quotas import Quotas
 from gateway.store.reading_jobs import job_of, job_row, select_jobs
 from gateway.store.tables import jobs, outbox, requests
 from services.domain.ids import JobId, Revision
@@ -53,12 +54,19 @@ class Jobs:
     """Jobs of every tenant."""
 
     def __init__(
-        self, database: Database, clock: DatabaseClock, ledger: Ledger, graphs: Graphs, bell: Bell
+        self,
+        database: Database,
+        clock: DatabaseClock,
+        ledger: Ledger,
+        graphs: Graphs,
+        quotas: Quotas,
+        bell: Bell,
     ) -> None:
         self._database = database
         self._clock = clock
         self._ledger = ledger
         self._graphs = graphs
+        self._quotas = quotas
         self._bell = bell
 
     async def accept(self, order: Order, max_jobs: int = 0, *, taken: bool = False) -> Accepted:
@@ -66,7 +74,7 @@ class Jobs:
 
         The same key with the same payload answers the first job, finished or not. `taken`: the caller does
         the job at once; if it dies, the next start finds the job. Raises RequestIdReused (another payload or
-        method), InsufficientCredits, TooManyJobs (0: no limit).
+        method), InsufficientCredits, TooManyJobs (0: no limit), TooManyGraphs, DailyBytesExceeded.
         """
         job = JobId(str(uuid.uuid4()))
         tenant = order.scope.tenant
@@ -74,14 +82,15 @@ class Jobs:
             if not await self._name(connection, order, job):
                 return Accepted(await self._first(connection, order), fresh=False)
             await self._graphs.ensure(connection, order.scope)
+            await self._quotas.text_taken(connection, tenant, order.text_bytes)
+            if max_jobs and not order.ceiling:
+                await self._quotas.lock(connection, tenant)
             await connection.execute(insert(jobs).values(job_row(order, job, self._clock)))
             await self._set_aside(connection, order, job, HoldId(job), max_jobs, taken)
             return Accepted(await self._read(connection, tenant, job), fresh=True)
 
     async def retry(self, order: Order, job: JobId, max_jobs: int = 0) -> Accepted:
-        """Opens an ended job for what is left of it: request key, hold and payload in one transaction.
-
-        The hold of a job's n-th retry is named after both, `JOB.n`.
+        """Opens an ended job for what is left of it: key, hold (`JOB.n`) and payload in one transaction.
 
         The same key with the same payload answers the job, as it stands. Raises JobNotFound, JobNotFailed
         (unless it is PARTIAL or FAILED with chunks that failed), and as `accept`.
@@ -110,10 +119,8 @@ class Jobs:
             )
             hold = opened.scalar_one_or_none()
             if hold is None:
-                # The same for a job of another tenant as for none.
-                mine = select(jobs.c.id).where(jobs.c.id == job, jobs.c.tenant == tenant)
-                there = (await connection.execute(mine)).first()
-                raise JobNotFound(job) if there is None else JobNotFailed
+                await self._read(connection, tenant, job)
+                raise JobNotFailed
             await self._set_aside(connection, order, job, HoldId(hold), max_jobs, taken=False)
             reopened = await self._read(connection, tenant, job)
         self._bell.ring(job)
@@ -236,13 +243,13 @@ class Jobs:
         async with self._ledger.books(found.scope.tenant) as books:
             await books.renew(found.scope.tenant, found.hold.id, HOLD_SECONDS)
 
-    async def spend(self, job: JobId, step: str, amount: MicroCredits) -> MicroCredits:
+    async def spend(self, job: JobId, step: str, amount: MicroCredits, tokens: int = 0) -> MicroCredits:
         """Records what a step cost; idempotent by (job, step). Raises HoldExpired, JobNotFound."""
         found = await self.find(job)
         async with self._database.write(OfTenant(found.scope.tenant)) as connection:
             await self._check_lease(connection, job)
             books = self._ledger.within(connection)
-            return await books.spend(found.scope.tenant, found.hold.id, step, amount)
+            return await books.spend(found.scope.tenant, found.hold.id, step, amount, tokens)
 
     async def request_cancel(self, tenant: TenantId, job: JobId) -> Job:
         """Asks an unfinished job to stop at its next step. Idempotent. Raises JobNotFound, JobFinished."""
@@ -336,7 +343,7 @@ class Jobs:
         taken: bool,
     ) -> None:
         """Credits held and the payload kept, for a job that is there, unfinished."""
-        # The hold locks the tenant's account: from here on its accepts follow one another.
+        # A hold of credits locks the tenant's account: from here on its accepts follow one another.
         await self._ledger.within(connection).hold(
             order.scope.tenant,
             hold,
