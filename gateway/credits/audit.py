@@ -132,7 +132,7 @@ def one_job_for_a_request(_clock: DatabaseClock) -> Select[Any]:
 
 def one_request_for_an_attempt(_clock: DatabaseClock) -> Select[Any]:
     """Each attempt of a job was asked for by one request; old ones are not kept."""
-    attempts = select(jobs.c.attempt).where(jobs.c.id == requests.c.job).scalar_subquery()
+    attempts = select(func.coalesce(jobs.c.attempt, 0)).where(jobs.c.id == requests.c.job).scalar_subquery()
     return (
         select(_named(requests.c.tenant, requests.c.job))
         .where(requests.c.job.is_not(None))
@@ -143,7 +143,7 @@ def one_request_for_an_attempt(_clock: DatabaseClock) -> Select[Any]:
 
 def one_hold_for_an_attempt(_clock: DatabaseClock) -> Select[Any]:
     made = select(func.count()).where(holds.c.job == jobs.c.id).scalar_subquery()
-    return select(_named(jobs.c.tenant, jobs.c.id)).where(made != jobs.c.attempt + 1)
+    return select(_named(jobs.c.tenant, jobs.c.id)).where(made != func.coalesce(jobs.c.attempt, 0) + 1)
 
 
 def one_open_hold_for_a_live_job(_clock: DatabaseClock) -> Select[Any]:

@@ -30,7 +30,7 @@ from gateway.store.job_values import Accepted, Job, JobFilter, JobState, Order, 
 from gateway.store.lease import JobTakenOver, Lease, lease_on
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
-from gateway.store.reading_jobs import job_of, job_row, select_jobs
+from gateway.store.reading_jobs import ATTEMPT, job_of, job_row, select_jobs
 from gateway.store.tables import jobs, outbox, requests
 from services.domain.ids import JobId, Revision
 from services.domain.scope import TenantId
@@ -43,6 +43,7 @@ HOLD_SECONDS = 3600.0
 """How long a hold lives without renewal. An unfinished job keeps its hold; this bounds what else may leak."""
 
 _DISPATCH = Across("dispatch")
+_EPOCH = func.coalesce(jobs.c.epoch, 0)
 _RETRYABLE = and_(
     jobs.c.state.in_([JobState.PARTIAL, JobState.FAILED]),
     jobs.c.finished_at.is_not(None),
@@ -105,9 +106,9 @@ class Jobs:
                 .values(
                     state=JobState.QUEUED,
                     version=jobs.c.version + 1,
-                    epoch=jobs.c.epoch + 1,
-                    attempt=jobs.c.attempt + 1,
-                    hold=jobs.c.id.concat(".").concat(cast(jobs.c.attempt + 1, Text())),
+                    epoch=_EPOCH + 1,
+                    attempt=ATTEMPT + 1,
+                    hold=jobs.c.id.concat(".").concat(cast(ATTEMPT + 1, Text())),
                     updated_at=self._clock.now(),
                     started_at=None,
                     finished_at=None,
@@ -208,8 +209,8 @@ class Jobs:
         async with self._database.write(OfJob(job)) as connection:
             claimed = await connection.execute(
                 update(jobs)
-                .where(jobs.c.id == job, jobs.c.attempt == attempt)
-                .values(epoch=jobs.c.epoch + 1)
+                .where(jobs.c.id == job, attempt == ATTEMPT)
+                .values(epoch=_EPOCH + 1)
                 .returning(jobs.c.epoch)
             )
             epoch = claimed.scalar_one_or_none()
@@ -221,7 +222,7 @@ class Jobs:
     async def confirm(self, lease: Lease) -> None:
         """Raises JobTakenOver when a later run has the job."""
         async with self._database.read(OfJob(lease.job)) as connection:
-            query = select(jobs.c.epoch).where(jobs.c.id == lease.job)
+            query = select(_EPOCH).where(jobs.c.id == lease.job)
             lease.check((await connection.execute(query)).scalar_one_or_none() or 0)
 
     async def start(self, job: JobId) -> Job:
@@ -368,7 +369,7 @@ class Jobs:
         """Raises JobTakenOver when what is about to be written is of a run that lost its job."""
         lease = lease_on(job)
         if lease is not None:
-            query = select(jobs.c.epoch).where(jobs.c.id == job).with_for_update(key_share=True)
+            query = select(_EPOCH).where(jobs.c.id == job).with_for_update(key_share=True)
             lease.check((await connection.execute(query)).scalar_one_or_none() or 0)
 
     async def _unfinished_count(self, connection: AsyncConnection, tenant: TenantId) -> int:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import and_, delete, select, update
+from sqlalchemy import and_, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.bell import Bell
@@ -73,7 +73,7 @@ class Progress:
             await self._lock(connection, lease.job)
             await connection.execute(
                 update(job_progress)
-                .where(job_progress.c.job == lease.job, job_progress.c.epoch < lease.epoch)
+                .where(job_progress.c.job == lease.job, func.coalesce(job_progress.c.epoch, 0) < lease.epoch)
                 .values(epoch=lease.epoch)
             )
 
@@ -220,7 +220,7 @@ class Progress:
         )
         row = locked.one()
         if (lease := lease_on(job)) is not None:
-            lease.check(row.epoch)
+            lease.check(row.epoch or 0)
         return int(row.last_event)
 
     @asynccontextmanager

@@ -19,6 +19,9 @@ from services.domain.scope import GraphId, Scope, TenantId
 _HOLD_COLUMNS = [column.label(f"hold_{column.name}") for column in holds.columns]
 _earlier = holds.alias("earlier")
 
+ATTEMPT = func.coalesce(jobs.c.attempt, 0)
+"""How often a job was retried."""
+
 
 def select_jobs() -> Select[Any]:
     """Jobs with the hold of their present attempt, and what the attempts before it came to."""
@@ -45,8 +48,6 @@ def job_row(order: Order, job: JobId, clock: DatabaseClock) -> dict[str, Any]:
         "updated_at": clock.now(),
         "cancel_requested": 0,
         "revision": 0,
-        "epoch": 0,
-        "attempt": 0,
     }
 
 
@@ -68,7 +69,7 @@ def job_of(row: Mapping[Any, Any]) -> Job:
         error=None if row["error"] is None else Status.FromString(row["error"]),
         revision=Revision(row["revision"]),
         hold=hold_of({name[5:]: value for name, value in row.items() if name.startswith("hold_")}),
-        attempt=row["attempt"],
+        attempt=row["attempt"] or 0,
         left=bytes(row["unfinished_work"] or b""),
         earlier=Earlier(
             MicroCredits(int(row["earlier_settled"])), MicroCredits(int(row["earlier_returned"]))
@@ -80,7 +81,7 @@ def _of_earlier(amount: Any) -> ScalarSelect[Any]:
     """Summed over the holds of a job's earlier attempts; only a job that was retried has some."""
     return (
         select(func.coalesce(func.sum(amount), 0))
-        .where(jobs.c.attempt > 0, _earlier.c.job == jobs.c.id, _earlier.c.id != jobs.c.hold)
+        .where(ATTEMPT > 0, _earlier.c.job == jobs.c.id, _earlier.c.id != jobs.c.hold)
         .correlate(jobs)
         .scalar_subquery()
     )

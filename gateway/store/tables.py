@@ -109,8 +109,8 @@ jobs = Table(
     Column("result", LargeBinary),
     Column("error", LargeBinary),
     Column("revision", Int64, nullable=False),
-    Column("epoch", Integer, nullable=False, server_default="0", comment="of the run that counts"),
-    Column("attempt", Integer, nullable=False, server_default="0", comment="0, then one a retry"),
+    Column("epoch", Integer, comment="of the run that counts; NULL is 0"),
+    Column("attempt", Integer, comment="how many retries there were; NULL is 0"),
     Column("unfinished_work", LargeBinary, comment="what a retry would do; ids and numbers"),
     Index("jobs_of_tenant", "tenant", "created_at", "id"),
     Index(
@@ -249,7 +249,7 @@ job_progress = Table(
     PROGRESS,
     Column("job", Key, primary_key=True),
     Column("last_event", Integer, nullable=False),
-    Column("epoch", Integer, nullable=False, server_default="0", comment="of the run that may write"),
+    Column("epoch", Integer, comment="of the run that may write; NULL is 0"),
 )
 
 job_chunks = Table(

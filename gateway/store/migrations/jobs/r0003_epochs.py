@@ -8,7 +8,7 @@ down_revision = "0002"
 
 
 def upgrade(op: Operations) -> None:
-    op.add_column("job_progress", Column("epoch", Integer, nullable=False, server_default="0"))
+    op.add_column("job_progress", Column("epoch", Integer, comment="of the run that may write; NULL is 0"))
 
 
 def downgrade(op: Operations) -> None:

@@ -25,9 +25,11 @@ executors = Table(
 
 
 def upgrade(op: Operations) -> None:
-    op.add_column("jobs", Column("epoch", Integer, nullable=False, server_default="0"))
-    op.add_column("jobs", Column("attempt", Integer, nullable=False, server_default="0"))
-    op.add_column("jobs", Column("unfinished_work", LargeBinary))
+    op.add_column("jobs", Column("epoch", Integer, comment="of the run that counts; NULL is 0"))
+    op.add_column("jobs", Column("attempt", Integer, comment="how many retries there were; NULL is 0"))
+    op.add_column(
+        "jobs", Column("unfinished_work", LargeBinary, comment="what a retry would do; ids and numbers")
+    )
     create_all(op, metadata)
     secure(op, {"executors": f"{told('across')} IS NOT NULL"})
 
