@@ -12,7 +12,7 @@ from services.domain.records import EndReason, Judge, Source, VerdictKind
 from services.stores.errors import UnstorableText
 from services.stores.graph.port import AsOf, Commit, Forgetting, GraphStore, Records, Revocation
 from services.stores.paging import Page
-from tests.builders import Maker, a_scope, closing, on, revoking, text, together
+from tests.builders import Maker, a_scope, closing, on, revoking, text, together, without_precisions
 from tests.contracts.graph_base import Capability, GraphSuite
 from tests.contracts.graph_time import listed
 
@@ -65,7 +65,16 @@ class GraphWrites(GraphSuite):
             model="m-1",
             prompt_version="p7",
         )
-        span = make.span(statement, on("2020-01-01"), on("2021-01-01"), ended_by=end.id, contested=True)
+        span = make.span(
+            statement,
+            on("2020-01-01"),
+            on("2021-01-01"),
+            ended_by=end.id,
+            contested=True,
+            precisions=(Precision.YEAR, Precision.WEEK),
+            assumed=True,
+        )
+        old = without_precisions(make.span(statement, None, on("1990-01-01")))
         await store.apply(
             make.scope,
             Commit(
@@ -76,14 +85,17 @@ class GraphWrites(GraphSuite):
                 ends=[end],
                 denials=[denial],
                 verdicts=[verdict],
-                opened=[span],
+                opened=[span, old],
             ),
         )
         found = await store.records(make.scope, [statement.id, other.id])
         assert sorted(found.statements, key=lambda s: s.id) == sorted([statement, other], key=lambda s: s.id)
         assert sorted(found.claims, key=lambda c: c.id) == sorted([claim, by_hand], key=lambda c: c.id)
         assert (found.ends, found.denials, found.verdicts) == ([end], [denial], [verdict])
-        assert found.spans == [span]
+        assert sorted(found.spans, key=lambda one: one.valid_at or 0) == [old, span]
+        for one in found.spans:
+            kinds = [type(fine) for fine in (one.start_precision, one.end_precision, one.assumed)]
+            assert kinds in ([Precision, Precision, bool], [type(None)] * 3)
         nodes = together([fact, old]).entities
         assert await store.entities(make.scope, [node.id for node in nodes]) == list(nodes)
         [cited] = [await store.of_episode(make.scope, make.episode("e1"))]

@@ -132,6 +132,18 @@ async def test_tables_of_the_time_before_revisions_are_adopted(
     assert catalog(sql_url) == catalog(other_url)
 
 
+async def test_spans_of_before_precisions_are_kept_without(engine: AsyncEngine) -> None:
+    schema = SCHEMAS["graph"]
+    spans = schema.metadata.tables["graph_spans"]
+    await upgrade(engine, schema, "0002")
+    before = (await fill(engine, schema))[spans.name]
+    await upgrade(engine, schema)
+    async with Database(engine, "test").read(Across("test")) as connection:
+        fine = select(spans.c.start_precision, spans.c.end_precision, spans.c.assumed)
+        assert {tuple(row) for row in await connection.execute(fine)} == {(None, None, None)}
+    assert (await contents(engine, schema))[spans.name] == before
+
+
 async def test_files_made_by_the_code_before_revisions_are_adopted(schema: Schema, tmp_path: Path) -> None:
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     with sqlite3.connect(old) as connection:
@@ -288,7 +300,7 @@ def test_revisions_are_packaged() -> None:
             assert (folder / "__init__.py").is_file(), f"setuptools would leave out {folder}"
 
 
-async def fill(engine: AsyncEngine, schema: Schema) -> dict[str, list[tuple[object, ...]]]:
+async def fill(engine: AsyncEngine, schema: Schema) -> dict[str, list[tuple[tuple[str, object], ...]]]:
     """Two rows in each table that is there, and what is then there."""
     async with Database(engine, "test").write(Across("test")) as connection:
         there = await connection.run_sync(lambda connection: inspect(connection).get_table_names())
@@ -309,12 +321,23 @@ def _value(kind: type, number: int) -> object:
     return {str: str(number), int: number, float: 0.5, bool: True, bytes: b"\x00" * number}[kind]
 
 
-async def contents(engine: AsyncEngine, schema: Schema) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of each table that is there and has some."""
+def _columns(connection: Connection) -> dict[str, list[str]]:
+    """Of each table that is there, in the order of the metadata."""
+    told = inspect(connection)
+    return {table: [column["name"] for column in told.get_columns(table)] for table in told.get_table_names()}
+
+
+async def contents(engine: AsyncEngine, schema: Schema) -> dict[str, list[tuple[tuple[str, object], ...]]]:
+    """The rows of each table that is there and has some, without what is NULL."""
     async with Database(engine, "test").read(Across("test")) as connection:
-        there = await connection.run_sync(lambda connection: inspect(connection).get_table_names())
+        there = await connection.run_sync(_columns)
         found = {
-            table.name: sorted(tuple(row) for row in await connection.execute(select(table)))
+            table.name: sorted(
+                tuple((name, value) for name, value in row.items() if value is not None)
+                for row in (
+                    await connection.execute(select(*(table.c[name] for name in there[table.name])))
+                ).mappings()
+            )
             for table in schema.metadata.sorted_tables
             if table.name in there
         }
