@@ -8,18 +8,22 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.api.admin import AdminServicer
 from gateway.api.credits import CreditServicer
-from gateway.api.graphs import GraphServicer
 from gateway.api.jobs import JobServicer
 from gateway.api.memory import MemoryServicer
 from gateway.api.mount import Servicers, served
+from gateway.api.predicates import GraphsAndPredicates
+from gateway.api.privacy import PrivacyServicer
 from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
+from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
+from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
+from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.credits.money import MicroCredits
 from gateway.ingest.background import Background
@@ -141,7 +145,7 @@ async def open_gateway(
     await dispatcher.start()
     stack.push_async_callback(dispatcher.stop)
     servicers = _servicers(settings, stores, services, pipeline, steps, background, now, engine_name)
-    gateway = await serve(servicers, stores.keys, settings)
+    gateway = await serve(servicers, stores.keys, stores.calls, settings)
     stack.push_async_callback(gateway.stop)
     return OpenGateway(gateway, stores, served(servicers))
 
@@ -163,14 +167,19 @@ def _servicers(
     deleting = DeleteEpisode(
         services, stores.graphs, stores.requests, background, steps.settings.store_seconds
     )
+    judging = Judging(
+        services, stores.graphs, stores.requests, background, reads, steps.settings.store_seconds
+    )
     merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
+    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds)
     return {
-        "GraphService": GraphServicer(stores.graphs, ServiceFacts(services)),
+        "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
         "MemoryService": MemoryServicer(
-            add, asserting, deleting, reads, browsing, merging, stores.job_view, settings
+            add, asserting, deleting, reads, judging, browsing, merging, stores.job_view, settings
         ),
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
+        "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
         "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),
     }

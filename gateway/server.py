@@ -12,12 +12,14 @@ from grpc_reflection.v1alpha import reflection
 
 from gateway.api.mount import Servicers, mount
 from gateway.interceptors.authenticate import Authenticate
+from gateway.interceptors.keep import KeepCalls
 from gateway.interceptors.limits import Admission, TenantLimits
 from gateway.interceptors.observe import CallMeter, Metrics, OpenTelemetryMeter
 from gateway.interceptors.order import Steps, chain
 from gateway.keys import Authenticator, FailedAttempts, KeyStore
 from gateway.rpcs import SERVICES
 from gateway.settings import GatewaySettings
+from gateway.store.calls import CallLog
 from services.domain.instants import Instant
 
 _HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
@@ -62,7 +64,11 @@ class Gateway:
 
 
 async def serve(
-    servicers: Servicers, keys: KeyStore, settings: GatewaySettings, meter: CallMeter | None = None
+    servicers: Servicers,
+    keys: KeyStore,
+    calls: CallLog,
+    settings: GatewaySettings,
+    meter: CallMeter | None = None,
 ) -> Gateway:
     """Starts the public API: RPCs of `servicers` (by service name), all others as NOT_IMPLEMENTED.
 
@@ -85,6 +91,7 @@ async def serve(
             settings.max_streams,
             settings.admission_wait_seconds,
         ),
+        keep=KeepCalls(calls),
     )
     server = grpc.aio.server(interceptors=[chain(steps)], options=_options(settings))
     mount(server, servicers)

@@ -16,6 +16,7 @@ from palimpsest.v1 import (
     graph_pb2_grpc,
     jobs_pb2_grpc,
     memory_pb2_grpc,
+    privacy_pb2_grpc,
     recall_pb2_grpc,
 )
 
@@ -67,6 +68,10 @@ class Connection:
     @cached_property
     def credits(self) -> "credits_pb2_grpc.CreditServiceAsyncStub":
         return credits_pb2_grpc.CreditServiceStub(self._channel)
+
+    @cached_property
+    def privacy(self) -> "privacy_pb2_grpc.PrivacyServiceAsyncStub":
+        return privacy_pb2_grpc.PrivacyServiceStub(self._channel)
 
     @cached_property
     def admin(self) -> "admin_pb2_grpc.AdminServiceAsyncStub":

@@ -1,11 +1,13 @@
 """MemoryService: from a call to a command and back."""
 
 from gateway.api.browsing import BrowsingServicer, Context
+from gateway.api.judging import JudgingServicer
 from gateway.api.merging import MergingServicer
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.browsing import Browsing, show_stage
 from gateway.commands.deleting import DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
+from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
@@ -20,8 +22,8 @@ from palimpsest.v1 import (
 from services.domain.ids import JobId
 
 
-class MemoryServicer(BrowsingServicer, MergingServicer):
-    """AddEpisode, AssertTriples, DeleteEpisode, the reads of episodes and statements, and the lists."""
+class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
+    """AddEpisode, AssertTriples, DeleteEpisode, reads of episodes and statements; lists, judging, merging."""
 
     def __init__(
         self,
@@ -29,6 +31,7 @@ class MemoryServicer(BrowsingServicer, MergingServicer):
         asserting: AssertTriples,
         deleting: DeleteEpisode,
         reads: Reads,
+        judging: Judging,
         browsing: Browsing,
         merging: Merging,
         view: JobView,
@@ -40,6 +43,7 @@ class MemoryServicer(BrowsingServicer, MergingServicer):
         self._assert = asserting
         self._delete = deleting
         self._reads = reads
+        self._judging = judging
         self._view = view
         self._settings = settings
 
@@ -60,7 +64,7 @@ class MemoryServicer(BrowsingServicer, MergingServicer):
         self, request: memory_episodes_pb2.DeleteEpisodeRequest, context: Context
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
         caller = current_caller()
-        return await self._delete(caller.scope(request.graph_id), request, f"key:{caller.key}")
+        return await self._delete(caller.scope(request.graph_id), request, caller.actor)
 
     async def GetEpisode(
         self, request: memory_episodes_pb2.GetEpisodeRequest, context: Context

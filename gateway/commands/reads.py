@@ -16,6 +16,7 @@ from gateway.convert.statements import (
     predicate_out,
     span_out,
     statement_out,
+    verdict_out,
 )
 from gateway.convert.times import instant_of, known_at_in
 from gateway.services import Services
@@ -112,6 +113,7 @@ class Reads:
             claims=[claim_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_CLAIM],
             ends=[end_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_END],
             denials=[denial_out(r, found.id) for r in found.records if r.kind == kinds.FACT_KIND_DENIAL],
+            verdicts=[verdict_out(one, found.id) for one in read.verdicts],
             dependent_statement_ids=read.dependent_ids,
             revision=read.revision,
         )

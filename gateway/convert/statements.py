@@ -6,6 +6,7 @@ from decimal import Decimal
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from gateway.convert.names import aspect_out, entity_type_out
+from gateway.convert.predicates import CARDINALITIES
 from gateway.convert.times import precision_out, stamp, timestamp
 from palimpsest.internal.v1 import values_pb2 as internal
 from palimpsest.v1 import entity_pb2, statement_pb2
@@ -14,10 +15,6 @@ from services.domain.instants import instant
 from services.domain.predicates import Cardinality, default_vocabulary
 from services.domain.records import EndReason
 
-_CARDINALITIES = {
-    Cardinality.SINGLE: entity_pb2.CARDINALITY_SINGLE,
-    Cardinality.MULTI: entity_pb2.CARDINALITY_MULTI,
-}
 _SOURCE_REMOVED = EndReason.SOURCE_REMOVED.name.lower()
 _CAUSES = {
     internal.FACT_KIND_CLAIM: statement_pb2.CAUSE_KIND_CLAIM,
@@ -36,16 +33,17 @@ def entity_out(entity: internal.Entity) -> entity_pb2.Entity:
 
 
 def predicate_out(predicate: internal.Entity) -> entity_pb2.Predicate:
-    """With what the vocabulary that ships says of it; of one whose episodes are deleted only the id."""
+    """With what the graph knows of it, or else what ships; of one whose episodes are deleted only the id."""
     if not predicate.name:
         return entity_pb2.Predicate(predicate_id=predicate.id)
-    vocabulary = default_vocabulary()
+    vocabulary, told = default_vocabulary(), bool(predicate.cardinality)
+    cardinality = Cardinality(predicate.cardinality) if told else vocabulary.cardinality(predicate.name)
     return entity_pb2.Predicate(
         predicate_id=predicate.id,
         name=predicate.name,
-        cardinality=_CARDINALITIES[vocabulary.cardinality(predicate.name)],
+        cardinality=CARDINALITIES[cardinality],
         aliases=predicate.aliases,
-        inverse=vocabulary.inverse(predicate.name) or "",
+        inverse=predicate.inverse if told else vocabulary.inverse(predicate.name) or "",
     )
 
 
@@ -134,6 +132,7 @@ def record_source(record: internal.Record) -> statement_pb2.RecordSource:
         if record.HasField("revoked_at")
         else None,
         origin=_origin(record),
+        reason=record.why,
     )
 
 
@@ -171,6 +170,31 @@ def denial_out(record: internal.Record, statement_id: str) -> statement_pb2.Deni
         denied_until=timestamp(record.end if record.HasField("end") else None),
         source=record_source(record),
     )
+
+
+def verdict_out(verdict: internal.Verdict, statement_id: str) -> statement_pb2.Verdict:
+    """A verdict as seen from one of its two statements."""
+    pair = (verdict.statement_id, verdict.other_statement_id)
+    other = pair[0] if pair[1] == statement_id else pair[1]
+    version = f" {verdict.prompt_version}" if verdict.prompt_version else ""
+    return statement_pb2.Verdict(
+        verdict_id=verdict.id,
+        statement_id=statement_id,
+        other_statement_id=other,
+        kind=statement_pb2.VerdictKind.Value(f"VERDICT_KIND_{verdict.kind.upper()}"),
+        decided_by=statement_pb2.VerdictSource.Value(f"VERDICT_SOURCE_{verdict.judge.upper()}"),
+        reason=verdict.why,
+        model=f"{verdict.model}{version}",
+        recorded_at=stamp(verdict.recorded_at, verdict.recorded_at_clock),
+        revoked_at=stamp(verdict.revoked_at, verdict.revoked_at_clock)
+        if verdict.HasField("revoked_at")
+        else None,
+    )
+
+
+def verdict_kind_in(kind: statement_pb2.VerdictKind.ValueType) -> str:
+    """The internal name of a kind."""
+    return statement_pb2.VerdictKind.Name(kind).removeprefix("VERDICT_KIND_").lower()
 
 
 def _end_cause(span: internal.Span, statement_id: str) -> statement_pb2.Cause | None:

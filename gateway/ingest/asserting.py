@@ -54,6 +54,6 @@ class Asserting:
         return await self._services.call(
             job.scope,
             self._services.resolver.Assert,
-            resolver_pb2.AssertRequest(commit_id=job.id, assertions=assertions),
+            resolver_pb2.AssertRequest(commit_id=job.id, assertions=assertions, request_id=job.request_key),
             self._seconds,
         )

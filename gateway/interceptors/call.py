@@ -36,6 +36,11 @@ class Caller:
             raise ScopeMissing(KeyScope.READ)
         return self.owner
 
+    @property
+    def actor(self) -> str:
+        """How the log of decisions names the caller."""
+        return f"key:{self.key}"
+
     def scope(self, graph_id: str) -> Scope:
         """A graph of the caller's tenant: the only place where a scope comes from a request."""
         return Scope(self.tenant, GraphId(graph_id))
@@ -57,6 +62,8 @@ class Call:
     deadline: float = float("inf")
     key: ApiKey | None = None
     code: grpc.StatusCode = grpc.StatusCode.OK
+    response: Any = None
+    """Of a call with one answer, once there is one."""
 
     def metadata(self, name: str) -> str:
         """A text of the call's metadata; "" if it isn't there."""

@@ -59,8 +59,10 @@ class Chain(grpc.aio.ServerInterceptor):
     def _answering(self, method: str, behaviour: Callable[..., Awaitable[Any]]) -> Any:
         async def answer(request: Any, context: "grpc.aio.ServicerContext[Any, Any]") -> Any:
             async with AsyncExitStack() as stack:
-                await self._enter(stack, Call(method, RPCS.get(method), context, request))
-                return await behaviour(request, context)
+                call = Call(method, RPCS.get(method), context, request)
+                await self._enter(stack, call)
+                call.response = await behaviour(request, context)
+                return call.response
 
         return answer
 

@@ -1,7 +1,7 @@
 """The order of the chain, as data: from the request id to validation, then the handler.
 
 What watches stands outside of what refuses; a caller is known before anything is counted for a tenant; the
-cheap refusals come before the dear ones.
+cheap refusals come before the dear ones; what changed something is kept before the answer goes out.
 """
 
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gateway.interceptors.authenticate import Authenticate
 from gateway.interceptors.chain import Chain, Step
 from gateway.interceptors.deadline import DeadlineCap
+from gateway.interceptors.keep import KeepCalls
 from gateway.interceptors.limits import Admission, TenantLimits
 from gateway.interceptors.observe import LogAndTrace, Metrics, RequestIds
 from gateway.interceptors.recover import Recover
@@ -24,6 +25,7 @@ ORDER: tuple[type[Step], ...] = (
     TenantLimits,
     Admission,
     Validate,
+    KeepCalls,
 )
 
 
@@ -35,6 +37,7 @@ class Steps:
     authenticate: Authenticate
     tenant_limits: TenantLimits
     admission: Admission
+    keep: KeepCalls
 
 
 def chain(steps: Steps) -> Chain:
@@ -49,6 +52,7 @@ def chain(steps: Steps) -> Chain:
         steps.tenant_limits,
         steps.admission,
         Validate(),
+        steps.keep,
     ]
     by_kind = {type(step): step for step in made}
     return Chain([by_kind[kind] for kind in ORDER])

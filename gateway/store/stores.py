@@ -8,6 +8,7 @@ from gateway.credits.ledger import Ledger
 from gateway.credits.prices import Prices
 from gateway.credits.watching import BalanceWatch
 from gateway.store.bell import Bell
+from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
 from gateway.store.job_view import JobView
@@ -37,6 +38,7 @@ class Stores:
     keys: ApiKeys
     graphs: Graphs
     requests: Requests
+    calls: CallLog
     jobs: Jobs
     progress: Progress
     job_view: JobView
@@ -91,6 +93,7 @@ async def open_stores(
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
         requests=Requests(database, clock),
+        calls=CallLog(database, clock),
         jobs=jobs,
         progress=progress,
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),

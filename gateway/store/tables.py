@@ -73,6 +73,22 @@ requests = Table(
     Column("created_at", Int64, nullable=False, index=True),
 )
 
+calls = Table(
+    "calls",
+    LEDGER,
+    Column("tenant", Key, primary_key=True),
+    Column("id", Key, primary_key=True),
+    Column("at", Int64, nullable=False),
+    Column("action", String, nullable=False, comment="the RPC"),
+    Column("graph", Key, nullable=False, comment="empty without one"),
+    Column("key", Key, nullable=False, comment="id of the API key"),
+    Column("operator", Integer, nullable=False),
+    Column("targets", Prose, nullable=False, comment="ids as a JSON list"),
+    Column("request", Key, nullable=False),
+    Column("revision", Int64, nullable=False),
+    Index("calls_newest", "tenant", "at", "id"),
+)
+
 jobs = Table(
     "jobs",
     LEDGER,

@@ -5,14 +5,17 @@ import typer
 from palimpsest.cli import (
     adding,
     asserting,
+    auditing,
     diffing,
     entities,
     episodes,
     facts,
     graphs,
     jobs,
+    judging,
     money,
     operating,
+    predicates,
     recalling,
     voices,
 )
@@ -36,12 +39,13 @@ def options() -> None:
     """Room for the help of the app; each command has options of its own."""
 
 
-for module in (adding, asserting, recalling, facts, diffing):
+for module in (adding, asserting, recalling, facts, diffing, judging, auditing):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(entities.app(), name="entity", rich_help_panel="Memory")
 app.add_typer(voices.app(), name="voice", rich_help_panel="Memory")
 app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")
+app.add_typer(predicates.app(), name="predicate", rich_help_panel="Memory")
 app.add_typer(jobs.app(), name="job", rich_help_panel="Credits and jobs")
 money.add_to(app)
 app.add_typer(operating.tenants(), name="tenant", rich_help_panel="Operator")

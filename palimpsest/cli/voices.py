@@ -1,4 +1,4 @@
-"""`voice list`."""
+"""`voice list`, `voice end`, `voice restore`."""
 
 from typing import Annotated
 
@@ -9,8 +9,13 @@ from rich.markup import escape
 from palimpsest.cli import words
 from palimpsest.cli.dates import FORMS, Dated, read_date, shown
 from palimpsest.cli.facts import GraphId, KnownAt
+from palimpsest.cli.judging import Reason
+from palimpsest.cli.operating import RequestId
 from palimpsest.cli.shell import Shell, command
+from palimpsest.connection import new_request_id
 from palimpsest.v1 import memory_voice_pb2, voice_pb2
+
+VoiceId = Annotated[str, typer.Argument(metavar="VOICE", help="Its id; `voice list` tells it.")]
 
 KINDS = {
     name.removeprefix("VOICE_ASPECT_KIND_").lower(): number
@@ -29,6 +34,8 @@ def read_kind(text: str) -> voice_pb2.VoiceAspectKind.ValueType:
 def app() -> typer.Typer:
     voices = typer.Typer(no_args_is_help=True, help="Voice: sentences of the user, kept whole.")
     command(voices, "list")(list_)
+    command(voices, "end")(end)
+    command(voices, "restore")(restore)
     return voices
 
 
@@ -64,6 +71,47 @@ async def list_(
         whole.voice_aspects.extend(response.voice_aspects)
     whole.next_page_token = ""
     shell.show(whole, voices_of)
+
+
+async def end(
+    shell: Shell,
+    graph: GraphId,
+    voice_aspect: VoiceId,
+    at: Annotated[
+        Dated | None,
+        typer.Option(parser=read_date, metavar="DATE", help="When it stopped. (default: now)"),
+    ] = None,
+    reason: Reason = "",
+    request_id: RequestId = "",
+) -> None:
+    """Ends a sentence: the user means it no more."""
+    request = memory_voice_pb2.EndVoiceAspectRequest(
+        graph_id=graph,
+        voice_aspect_id=voice_aspect,
+        ended_at=at.timestamp if at else None,
+        reason=reason,
+        request_id=request_id or new_request_id(),
+    )
+    response = await shell.connection.call(shell.connection.memory.EndVoiceAspect, request)
+    shell.show(response, lambda done: _one(done.voice_aspect, done.revision))
+
+
+async def restore(
+    shell: Shell, graph: GraphId, voice_aspect: VoiceId, reason: Reason = "", request_id: RequestId = ""
+) -> None:
+    """Makes a sentence hold again."""
+    request = memory_voice_pb2.RestoreVoiceAspectRequest(
+        graph_id=graph,
+        voice_aspect_id=voice_aspect,
+        reason=reason,
+        request_id=request_id or new_request_id(),
+    )
+    response = await shell.connection.call(shell.connection.memory.RestoreVoiceAspect, request)
+    shell.show(response, lambda done: _one(done.voice_aspect, done.revision))
+
+
+def _one(aspect: voice_pb2.VoiceAspect, revision: int) -> RenderableType:
+    return voices_of(memory_voice_pb2.ListVoiceAspectsResponse(voice_aspects=[aspect], revision=revision))
 
 
 def voices_of(response: memory_voice_pb2.ListVoiceAspectsResponse) -> RenderableType:

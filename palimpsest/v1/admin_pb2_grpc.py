@@ -101,8 +101,8 @@ class AdminServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SuspendTenant(self, request, context):
-        """Suspends a tenant, or lifts that: its calls are refused with TENANT_SUSPENDED, its jobs stop at
-        the next step. Idempotent. Errors: TENANT_NOT_FOUND.
+        """Suspends a tenant, or lifts that: its calls are refused with TENANT_SUSPENDED, its jobs are
+        cancelled at their next step. Idempotent. Errors: TENANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

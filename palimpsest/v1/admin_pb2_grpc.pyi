@@ -39,8 +39,8 @@ class AdminServiceStub:
     VALIDATION_FAILED.
     """
     SuspendTenant: _grpc.UnaryUnaryMultiCallable[_admin_pb2.SuspendTenantRequest, _admin_pb2.SuspendTenantResponse]
-    """Suspends a tenant, or lifts that: its calls are refused with TENANT_SUSPENDED, its jobs stop at
-    the next step. Idempotent. Errors: TENANT_NOT_FOUND.
+    """Suspends a tenant, or lifts that: its calls are refused with TENANT_SUSPENDED, its jobs are
+    cancelled at their next step. Idempotent. Errors: TENANT_NOT_FOUND.
     """
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_admin_pb2.CreateApiKeyRequest, _admin_pb2.CreateApiKeyResponse]
     """Makes an API key. The secret is in this answer and nowhere else; not idempotent: each call makes a
@@ -79,8 +79,8 @@ class AdminServiceAsyncStub(AdminServiceStub):
     VALIDATION_FAILED.
     """
     SuspendTenant: _aio.UnaryUnaryMultiCallable[_admin_pb2.SuspendTenantRequest, _admin_pb2.SuspendTenantResponse]  # type: ignore[assignment]
-    """Suspends a tenant, or lifts that: its calls are refused with TENANT_SUSPENDED, its jobs stop at
-    the next step. Idempotent. Errors: TENANT_NOT_FOUND.
+    """Suspends a tenant, or lifts that: its calls are refused with TENANT_SUSPENDED, its jobs are
+    cancelled at their next step. Idempotent. Errors: TENANT_NOT_FOUND.
     """
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_admin_pb2.CreateApiKeyRequest, _admin_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Makes an API key. The secret is in this answer and nowhere else; not idempotent: each call makes a
@@ -128,8 +128,8 @@ class AdminServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _admin_pb2.SuspendTenantRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_admin_pb2.SuspendTenantResponse, _abc.Awaitable[_admin_pb2.SuspendTenantResponse]]:
-        """Suspends a tenant, or lifts that: its calls are refused with TENANT_SUSPENDED, its jobs stop at
-        the next step. Idempotent. Errors: TENANT_NOT_FOUND.
+        """Suspends a tenant, or lifts that: its calls are refused with TENANT_SUSPENDED, its jobs are
+        cancelled at their next step. Idempotent. Errors: TENANT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod

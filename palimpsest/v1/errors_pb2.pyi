@@ -82,6 +82,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """ALREADY_EXISTS. The tenant exists with another name. ResourceInfo."""
     ERROR_REASON_JOB_NOT_FAILED: _ErrorReason.ValueType  # 23
     """FAILED_PRECONDITION. Nothing of the job failed: nothing to retry."""
+    ERROR_REASON_END_STATED: _ErrorReason.ValueType  # 27
+    """FAILED_PRECONDITION. Nothing was done to the fact that restoring could undo: its own source states
+    when it ended. Assert a claim instead.
+    """
     ERROR_REASON_GRAPH_NOT_FOUND: _ErrorReason.ValueType  # 40
     """NOT_FOUND, here and below: absent, or another tenant's; the answer is the same. ResourceInfo."""
     ERROR_REASON_EPISODE_NOT_FOUND: _ErrorReason.ValueType  # 41
@@ -200,6 +204,10 @@ ERROR_REASON_TENANT_ALREADY_EXISTS: ErrorReason.ValueType  # 22
 """ALREADY_EXISTS. The tenant exists with another name. ResourceInfo."""
 ERROR_REASON_JOB_NOT_FAILED: ErrorReason.ValueType  # 23
 """FAILED_PRECONDITION. Nothing of the job failed: nothing to retry."""
+ERROR_REASON_END_STATED: ErrorReason.ValueType  # 27
+"""FAILED_PRECONDITION. Nothing was done to the fact that restoring could undo: its own source states
+when it ended. Assert a claim instead.
+"""
 ERROR_REASON_GRAPH_NOT_FOUND: ErrorReason.ValueType  # 40
 """NOT_FOUND, here and below: absent, or another tenant's; the answer is the same. ResourceInfo."""
 ERROR_REASON_EPISODE_NOT_FOUND: ErrorReason.ValueType  # 41

@@ -12,6 +12,7 @@ ServiceError
 ├── RevisionNotReady        (revision); safe to repeat
 ├── Conflict                lost update: read again, then decide
 ├── NotMerged               split of what was never merged
+├── EndStated               restoring what its own source says has ended
 ├── DeadlineTooShort        no time left to do the work
 ├── NotImplementedYet       built later
 ├── ApplicationUnknown      an internal call that names another service than the one it reached
@@ -212,6 +213,16 @@ class NotMerged(ServiceError):
 
     def __init__(self) -> None:
         super().__init__("these entities are not merged")
+
+
+class EndStated(ServiceError):
+    """Nothing closed the statement that could be undone: what it rests on says itself that it ended."""
+
+    code = Code.FAILED_PRECONDITION
+    reason = "END_STATED"
+
+    def __init__(self) -> None:
+        super().__init__("what it rests on says itself that it ended; nothing can be undone")
 
 
 class DeadlineTooShort(ServiceError):

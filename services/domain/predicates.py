@@ -3,13 +3,14 @@
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 
 from services.domain.ids import RecordId, Revision
+from services.domain.inflections import inflections
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PLURAL = re.compile(r"[^siu]s$")
@@ -52,11 +53,15 @@ class Vocabulary:
     inverses: Mapping[str, str] = field(default_factory=dict)
     single_words: frozenset[str] = frozenset()
     """First words that say "the one", as in primary_database."""
+    turned: frozenset[str] = frozenset()
+    """Names that are recorded by their inverse, from object to subject: each pair in one direction."""
+    forms: Mapping[str, str] = field(default_factory=dict)
+    """Canonical forms by inflections of names and aliases (services/domain/inflections.py)."""
 
     def canonical(self, name: str) -> str:
         """The canonical form of any spelling or alias. Raises ValueError when no word is in it."""
         spelt = spelling(name)
-        return self.aliases.get(spelt, spelt)
+        return self.aliases.get(spelt) or self.forms.get(spelt, spelt)
 
     def cardinality(self, name: str) -> Cardinality:
         """Of a predicate in any spelling. An unknown one is MULTI, unless its first word says "the one"."""
@@ -77,17 +82,29 @@ class Vocabulary:
         """
         aliases, cardinalities = dict(self.aliases), dict(self.cardinalities)
         inverses = dict(self.inverses)
+        named: set[str] = set()
         for declared in declarations:
             name = spelling(declared.name)
             aliases.pop(name, None)
             cardinalities[name] = declared.cardinality
+            named.add(name)
             for alias in map(spelling, declared.aliases):
                 if alias != name:
                     aliases[alias] = name
+                    named.add(alias)
             if declared.inverse is not None:
                 inverse = spelling(declared.inverse)
+                for one in (name, inverse):
+                    inverses.pop(inverses.pop(one, one), None)
                 inverses[name], inverses[inverse] = inverse, name
-        return replace(self, aliases=_flat(aliases), cardinalities=cardinalities, inverses=inverses)
+        flat = _flat(aliases)
+        return replace(
+            self,
+            aliases=flat,
+            cardinalities=cardinalities,
+            inverses={flat.get(one, one): flat.get(other, other) for one, other in inverses.items()},
+            forms=_forms(named, flat, self.forms, cardinalities.keys() | inverses.keys()),
+        )
 
 
 def spelling(name: str) -> str:
@@ -112,7 +129,35 @@ def default_vocabulary() -> Vocabulary:
     for one, other in data["inverses"]:
         inverses[one], inverses[other] = other, one
     single = dict.fromkeys(data["single"], Cardinality.SINGLE)
-    return Vocabulary(aliases, single, inverses, frozenset(data["single_words"]))
+    # Of two names that say the same, the one that takes one object at a time: there its slot is read at once.
+    turned = {one if one not in single and other in single else other for one, other in data["inverses"]}
+    turned -= {one for one, other in data["inverses"] if one == other}
+    names = {*aliases, *aliases.values(), *single, *inverses}
+    return Vocabulary(
+        aliases,
+        single,
+        inverses,
+        frozenset(data["single_words"]),
+        frozenset(turned),
+        _forms(names, aliases, {}, ()),
+    )
+
+
+def _forms(
+    names: Set[str], aliases: Mapping[str, str], known: Mapping[str, str], own: Iterable[str]
+) -> dict[str, str]:
+    """Canonical forms by inflections of `names`; an inflection of several forms is none's.
+
+    What is known of other names stays, as the aliases have them now. No name of its own is a form.
+    """
+    found: dict[str, set[str]] = {}
+    taken = {*names, *aliases, *own}
+    for name in names:
+        for form in inflections(name):
+            found.setdefault(form, set()).add(aliases.get(name, name))
+    kept = {form: aliases.get(name, name) for form, name in known.items()}
+    made = kept | {form: forms.pop() for form, forms in found.items() if len(forms) == 1}
+    return {form: name for form, name in made.items() if form not in taken and form != name}
 
 
 def _flat(aliases: Mapping[str, str]) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Slots: what competes. Which statements derive as one, which contradict, where the answer is contested."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from services.domain.graph import Literal, Statement
 from services.domain.ids import EntityId, StatementId
@@ -14,16 +14,22 @@ from services.domain.timeline import DerivedSpan
 
 Pair = tuple[StatementId, StatementId]
 """Two statements, the lesser id first."""
+Slot = tuple[EntityId, EntityId]
+"""A subject and a predicate, as they read."""
 CardinalityOf = Callable[[EntityId], Cardinality]
 """Of a predicate's entity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How ids read now: merged entities as the one they were merged into, and keys to break ties by."""
+    """How ids read now: merged entities as the one they were merged into, and keys to break ties by.
+
+    `inverses`: predicates that say the same from object to subject, both ways, as they read.
+    """
 
     merged: Mapping[EntityId, EntityId]
     keys: Mapping[EntityId, str]
+    inverses: Mapping[EntityId, EntityId] = field(default_factory=dict)
 
     def entity(self, id: EntityId) -> EntityId:
         """Follows merges of merges; a circle, which no merge should make, ends where it is met again."""
@@ -39,15 +45,42 @@ class Reading:
         target = statement.object
         return target if isinstance(target, Literal) else self.entity(target)
 
-    def slot(self, statement: Statement) -> tuple[EntityId, EntityId]:
+    def slot(self, statement: Statement) -> Slot:
         return self.entity(statement.subject), self.entity(statement.predicate)
 
+    def slots(self, statement: Statement) -> Sequence[Slot]:
+        """The slot of its subject, and that of its object where the predicate has an inverse."""
+        slot, target = self.slot(statement), self.target(statement)
+        inverse = self.inverses.get(slot[1])
+        return (slot,) if inverse is None or isinstance(target, Literal) else (slot, (target, inverse))
+
+    def triple(self, statement: Statement) -> tuple[EntityId, EntityId, EntityId | Literal]:
+        """One for all statements that say the same, from whichever end."""
+        (subject, predicate), target = self.slot(statement), self.target(statement)
+        inverse = self.inverses.get(predicate)
+        if inverse is None or isinstance(target, Literal):
+            return subject, predicate, target
+        turned = (target, inverse, subject)
+        if inverse == predicate:
+            return min(turned, (subject, predicate, target))
+        return turned if inverse < predicate else (subject, predicate, target)
+
     def content(self, statement: Statement) -> str:
-        """The text of the object, or of the fact where the object's name is not known here."""
+        """The text of the object, or of the fact where the object's name is not known here.
+
+        Of both ends where the predicate has an inverse: either may be what a slot's statements differ in.
+        """
         target = self.target(statement)
         if isinstance(target, Literal):
             return target.text
-        return self.keys.get(target) or statement.fact.casefold()
+        found = self.keys.get(target) or statement.fact.casefold()
+        subject, predicate = self.slot(statement)
+        inverse = self.inverses.get(predicate)
+        if inverse is None:
+            return found
+        other = self.keys.get(subject, "")
+        ends = sorted((found, other)) if inverse == predicate else [found, other]
+        return "\n".join(reversed(ends) if inverse < predicate else ends)
 
 
 AS_WRITTEN = Reading({}, {})
@@ -142,9 +175,10 @@ def closures(
     """
     joined: Joined[Hashable] = Joined()
     for statement in statements:
-        joined.join(statement.id, ("triple", reading.slot(statement), reading.target(statement)))
-        if cardinality(reading.entity(statement.predicate)) is Cardinality.SINGLE:
-            joined.join(statement.id, ("slot", reading.slot(statement)))
+        joined.join(statement.id, ("triple", reading.triple(statement)))
+        for slot in reading.slots(statement):
+            if cardinality(slot[1]) is Cardinality.SINGLE:
+                joined.join(statement.id, ("slot", slot))
     for verdict in verdicts:
         joined.join(verdict.left, verdict.right)
     groups: defaultdict[Hashable, list[Statement]] = defaultdict(list)
@@ -226,10 +260,9 @@ def _joined(
     """
     joined: Joined[StatementId] = Joined()
     first: dict[Hashable, StatementId] = {}
-    # Without merges no two statements are of one triple: it is what their ids are made of.
-    for statement in statements if reading.merged else ():
-        triple = (*reading.slot(statement), reading.target(statement))
-        same = first.setdefault(triple, statement.id)
+    # Without merges and inverses no two statements are of one triple: it is what their ids are made of.
+    for statement in statements if reading.merged or reading.inverses else ():
+        same = first.setdefault(reading.triple(statement), statement.id)
         if same != statement.id:
             joined.join(same, statement.id)
     apart = [
@@ -283,19 +316,22 @@ def _main_slots(
     slots: dict[Hashable, Hashable] = {}
     further: dict[StatementId, set[Hashable]] = {}
     singles: dict[EntityId, bool] = {}
+    sizes: Counter[Hashable] = Counter()
     for statement in statements:
-        slot = reading.slot(statement)
-        predicate = slot[1]
-        if predicate not in singles:
-            singles[predicate] = cardinality(predicate) is Cardinality.SINGLE
-        if singles[predicate]:
-            id = shown[statement.id]
-            first = main.setdefault(id, slots.setdefault(slot, slot))
-            if first != slot:
-                further.setdefault(id, {first}).add(slot)
+        for slot in reading.slots(statement):
+            predicate = slot[1]
+            if predicate not in singles:
+                singles[predicate] = cardinality(predicate) is Cardinality.SINGLE
+            if singles[predicate]:
+                id = shown[statement.id]
+                first = main.setdefault(id, slots.setdefault(slot, slot))
+                sizes[slot] += 1
+                if first != slot:
+                    further.setdefault(id, {first}).add(slot)
     if not further:
         return main, set()
-    main.update((id, min(found, key=repr)) for id, found in further.items())
+    # The largest: of one that many are in, no pairs are made.
+    main.update((id, max(found, key=lambda slot: (sizes[slot], repr(slot)))) for id, found in further.items())
     members: defaultdict[Hashable, list[StatementId]] = defaultdict(list)
     for id, only in main.items():
         for each in further.get(id, {only}):

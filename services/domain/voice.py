@@ -33,8 +33,19 @@ def held(aspect: VoiceAspect, known_at: Revision) -> Interval | None:
 
 
 def ended_by(aspect: VoiceAspect, known_at: Revision) -> VoiceEnd | None:
-    """The end that counts: the first that no claim follows, of several at one time the first recorded."""
+    """The end that counts: the first that no claim follows, of several at one time the first recorded.
+
+    A user's last word goes before what models say.
+    """
     claims = claims_at(aspect, known_at)
     latest = max((claim.attested_at for claim in claims), default=None)
     ends = [end for end in aspect.ends if _counts(end, known_at) and (latest is None or end.at >= latest)]
+    mine = [end for end in ends if of_user(end)]
+    if mine:
+        return max(mine, key=lambda end: (end.recorded_at, end.id))
     return min(ends, key=lambda end: (end.at, end.recorded_at, end.id), default=None)
+
+
+def of_user(end: VoiceEnd) -> bool:
+    """Whether a user made it by hand."""
+    return end.by is None and end.episode is None

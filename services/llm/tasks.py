@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from services.domain.facts import NothingReason, Turn, VoiceFact, WorldFact
-from services.domain.graph import GraphAspect
+from services.domain.graph import EntityType, GraphAspect
 from services.domain.instants import Instant
 from services.domain.memory import EpisodeKind, VoiceKind
 from services.domain.records import VerdictKind
@@ -172,3 +172,44 @@ class VoiceVerdict:
 @dataclass(frozen=True, slots=True)
 class JudgedVoice:
     verdicts: Sequence[VoiceVerdict] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEntity:
+    """An entity shown to be told from others: its name, what is known of it, whether the text names it."""
+
+    name: str
+    type: EntityType
+    facts: Sequence[KnownFact] = ()
+    here: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeEntities:
+    """Whether entities that a chunk names first are among those known. `pairs` lists what may be judged.
+
+    `said`: the chunk's passages that bear on them. A candidate may be of the same chunk.
+    """
+
+    new: Sequence[NamedEntity]
+    candidates: Sequence[NamedEntity]
+    pairs: Sequence[Pair]
+    said: Sequence[str]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class EntityVerdict:
+    """`same`: both names are one thing's; otherwise they are two things'."""
+
+    new: int
+    candidate: int
+    same: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedEntities:
+    """Verdicts on some of the pairs; a pair without one stays two."""
+
+    verdicts: Sequence[EntityVerdict] = field(default=())

@@ -7,11 +7,12 @@ from palimpsest.internal.v1 import values_pb2 as pb
 from services.domain.graph import Literal, Span
 from services.domain.ids import Revision
 from services.domain.instants import Instant
+from services.domain.lexicon import Lexicon
 from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
 from services.recall.causes import Causes, Evidence, assumed, end_precision, read_causes, start_precision
 from services.recall.confidence import confidence
-from services.recall.messages import entity_out, record_out
+from services.recall.messages import entity_out, predicate_out, record_out
 from services.recall.readings import AS_THEMSELVES, ReadAs
 from services.stores.graph.port import GraphStore, Records, StatementView
 from services.stores.memory.port import RevisionLog
@@ -27,10 +28,17 @@ KINDS: Mapping[type[Evidence], pb.FactKind.ValueType] = {
 class Described:
     """Statements with their records and clocks at hand, as known at a revision."""
 
-    def __init__(self, known_at: Revision, causes: Causes, clocks: Mapping[Revision, Instant]) -> None:
+    def __init__(
+        self,
+        known_at: Revision,
+        causes: Causes,
+        clocks: Mapping[Revision, Instant],
+        lexicon: Lexicon | None = None,
+    ) -> None:
         self.known_at = known_at
         self.causes = causes
         self._clocks = clocks
+        self._lexicon = lexicon
 
     def statement(
         self, view: StatementView, spans: Sequence[Span] | None = None, *, records: bool = False
@@ -43,7 +51,7 @@ class Described:
         return pb.Statement(
             id=statement.id,
             subject=entity_out(view.subject),
-            predicate=entity_out(view.predicate),
+            predicate=predicate_out(view.predicate, self._lexicon),
             entity=entity_out(view.object) if view.object is not None else None,
             literal=pb.Literal(kind=target.kind, text=target.text) if isinstance(target, Literal) else None,
             fact=statement.fact,
@@ -130,7 +138,7 @@ async def describe(
 ) -> Described:
     """Reads what is needed to show views; with `past` also for spans no longer believed.
 
-    `read`: records that were read already. `records`: they are shown too. `reads`: how entities read.
+    `read`: records that were read already. `records`: they are shown too. `reads`: how nodes read.
     """
     if not views:
         return nothing_described(known_at)
@@ -139,7 +147,7 @@ async def describe(
     every = [span for spans in causes.spans.values() for span in spans] if shown is None else shown
     said = [one for found in causes.of_statement.values() for one in found] if records else ()
     clocks = await log.clocks(scope, sorted(_revisions(views, every, said)))
-    return Described(known_at, causes, clocks)
+    return Described(known_at, causes, clocks, reads.lexicon)
 
 
 def _revisions(

@@ -13,6 +13,7 @@ from services.domain.scope import Scope
 from services.recall.ids import is_our_id
 from services.recall.messages import entity_out
 from services.recall.parts import Parts
+from services.recall.predicates import Predicates
 from services.recall.readings import ReadAs, Readings
 from services.recall.revisions import Revisions
 from services.recall.seeds import Names
@@ -29,10 +30,13 @@ MAX_READ = 20
 class Entities:
     """Reads entities as known at a revision."""
 
-    def __init__(self, parts: Parts, revisions: Revisions, names: Names, readings: Readings) -> None:
+    def __init__(
+        self, parts: Parts, revisions: Revisions, names: Names, predicates: Predicates, readings: Readings
+    ) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
+        self._predicates = predicates
         self._readings = readings
 
     async def read(self, scope: Scope, request: pb.ReadEntityRequest) -> pb.ReadEntityResponse:
@@ -77,7 +81,8 @@ class Entities:
                 and (not request.type or compatible(one.type, wanted))
             ]
         if wanted is EntityType.PREDICATE:
-            found = await self._names.predicates(scope, request.entity, known_at)
+            meant = await self._predicates.meant(scope, request.entity, known_at)
+            found = [meant.shown] if meant else []
         else:
             found = await self._names.entities(scope, request.entity, known_at, wanted)
         roots = list(dict.fromkeys(reads.root(one.id) for one in found))

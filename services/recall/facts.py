@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from services.domain.graph import GraphAspect
 from services.domain.ids import EntityId, StatementId
-from services.domain.predicates import Vocabulary
 from services.recall.asking import Asking, dense_leg
 from services.recall.care import at_once
 from services.recall.fuse import Leg
@@ -16,6 +15,7 @@ from services.recall.slots import Slots, read_slots
 from services.recall.standing import Time
 from services.recall.walking import PER_LEVEL, Reached, reach, walk_leg
 from services.stores.graph.port import AsOf, GraphStore, Records, StatementFilter, StatementView
+from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
@@ -39,10 +39,10 @@ class FactsFound:
 class Facts:
     """Searches the statements of one graph."""
 
-    def __init__(self, graph: GraphStore, vectors: VectorStore, vocabulary: Vocabulary) -> None:
+    def __init__(self, graph: GraphStore, vectors: VectorStore, lexicons: Lexicons) -> None:
         self._graph = graph
         self._vectors = vectors
-        self._vocabulary = vocabulary
+        self._lexicons = lexicons
 
     async def find(self, asking: Asking, limit: int) -> FactsFound:
         """At most `limit` facts. What is down is told to `asking.care`, or raised by it."""
@@ -146,8 +146,9 @@ class Facts:
     async def _slots(self, asking: Asking, found: Sequence[FactFound], own: Records | None) -> Slots:
         views = [fact.view for fact in found]
         verdicts = own.verdicts if own else ()
+        lexicon = await self._lexicons.at(asking.scope, asking.known.at)
         return await read_slots(
-            self._graph, self._vocabulary, asking.scope, views, verdicts, asking.known.at, asking.reads
+            self._graph, lexicon, asking.scope, views, verdicts, asking.known.at, asking.reads
         )
 
 

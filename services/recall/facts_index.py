@@ -12,6 +12,7 @@ from services.recall.cues import PredicateWords
 from services.recall.mentions import AliasTable
 from services.recall.terms import terms
 from services.stores.graph.port import AsOf, GraphStore, StatementView
+from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 
 PAGE = 1_000
@@ -29,9 +30,9 @@ class FactsIndex:
     have been revoked, so that no words of a deleted episode stay.
     """
 
-    def __init__(self, graph: GraphStore, vocabulary: Vocabulary, scope: Scope) -> None:
+    def __init__(self, graph: GraphStore, lexicons: Lexicons, scope: Scope) -> None:
         self._graph = graph
-        self._vocabulary = vocabulary
+        self._lexicons = lexicons
         self._scope = scope
         self._revision: Revision | None = None
         self._claims = 0
@@ -41,7 +42,7 @@ class FactsIndex:
         self.statements = Bm25()
         self.entities = Bm25()
         self.aliases = AliasTable(())
-        self.predicates = PredicateWords((), vocabulary)
+        self.predicates = PredicateWords((), Vocabulary())
 
     @property
     def bytes(self) -> int:
@@ -54,7 +55,7 @@ class FactsIndex:
             return
         claims = (await self._graph.counts(self._scope, revision)).claims
         if claims < self._claims:
-            anew = FactsIndex(self._graph, self._vocabulary, self._scope)
+            anew = FactsIndex(self._graph, self._lexicons, self._scope)
             await anew.bring_forward(revision)
             # In one go: who reads meanwhile sees all of the old or all of the new.
             vars(self).update(vars(anew))
@@ -64,8 +65,9 @@ class FactsIndex:
         entities = Bm25()
         for id, names in _names(aliases).items():
             entities.add(id, [term for name in names for term in terms(name)])
+        lexicon = await self._lexicons.at(self._scope, revision)
         self.aliases, self.entities = aliases, entities
-        self.predicates = PredicateWords(aliases.predicates, self._vocabulary)
+        self.predicates = PredicateWords(aliases.predicates, lexicon.known)
         self._revision, self._claims = revision, claims
 
     async def aliases_at(self, revision: Revision) -> AliasTable:

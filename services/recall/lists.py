@@ -1,17 +1,18 @@
 """Lists: statements by filters, page by page, and walks from seeds."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.errors import EntityNotFound, ValidationFailed, Violation
 from services.domain.graph import Entity, EntityType, GraphAspect, Literal
-from services.domain.ids import EntityId, EpisodeId, Revision, SessionId
+from services.domain.ids import EntityId, EpisodeId, Revision, SessionId, StatementId
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.recall.describe import describe
 from services.recall.messages import entity_out
 from services.recall.parts import Parts
+from services.recall.predicates import Predicates
 from services.recall.question import MAX_HOPS
 from services.recall.readings import AS_THEMSELVES, ReadAs, Readings, shown_as, steps_as
 from services.recall.revisions import Known, Revisions
@@ -25,15 +26,17 @@ DEFAULT_PAGE = 50
 EPISODES_PAGE = 500
 MAX_READ = 20
 """Pages read to fill one where a filter can't be asked of the store; a page may come back short of items."""
+_AND, _DONE = "|", "-"
+"""Between the positions of several filters; the position of one that has no more."""
 DEFAULT_PER_LEVEL = 50
 MAX_PER_LEVEL = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A filter for the store, and what only a look at each statement tells."""
+    """Filters for the store, of which one must be met, and what only a look at each statement tells."""
 
-    where: StatementFilter
+    where: Sequence[StatementFilter]
     at: AsOf
     fits: Callable[[StatementView], bool] | None = None
 
@@ -41,10 +44,13 @@ class _Asked:
 class Lists:
     """Lists and walks, as known at a revision."""
 
-    def __init__(self, parts: Parts, revisions: Revisions, names: Names, readings: Readings) -> None:
+    def __init__(
+        self, parts: Parts, revisions: Revisions, names: Names, predicates: Predicates, readings: Readings
+    ) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
+        self._predicates = predicates
         self._readings = readings
 
     async def statements(self, scope: Scope, request: pb.ListStatementsRequest) -> pb.ListStatementsResponse:
@@ -107,20 +113,18 @@ class Lists:
     ) -> _Asked | None:
         """None when a filter names what is not here."""
         subjects = await self._ids(scope, request.subject, request.subject_type, known.at)
-        predicates = (
-            [one.id for one in await self._names.predicates(scope, request.predicate, known.at)]
-            if request.predicate
-            else []
+        meant = (
+            await self._predicates.meant(scope, request.predicate, known.at) if request.predicate else None
         )
         objects = await self._ids(scope, request.object, request.object_type, known.at)
         episodes = await self._episodes(scope, request)
-        if (request.subject and not subjects) or (request.predicate and not predicates) or episodes is None:
+        if (request.subject and not subjects) or (request.predicate and meant is None) or episodes is None:
             return None
         aspects = [_aspect(name) for name in request.aspects if name]
         literal = request.object if request.object and not objects else ""
         where = StatementFilter(
             subjects=reads.spread(subjects),
-            predicates=reads.spread(predicates),
+            predicates=meant.near if meant else (),
             objects=reads.spread(objects),
             # An unclassified statement can't be asked of the store.
             aspects=() if "" in request.aspects else aspects,
@@ -132,7 +136,11 @@ class Lists:
         ended = request.include_ended or bool(request.invalidated_by)
         at = AsOf(known.at, maybe(request, "valid_at") if ended else _valid_at(request))
         wanted = {*aspects, None} if "" in request.aspects else None
-        return _Asked(where, at, _fits(literal, wanted))
+        fits = _fits(literal, wanted)
+        if meant is None or not meant.far or literal:
+            return _Asked([where], at, fits)
+        turned = replace(where, subjects=where.objects, predicates=meant.far, objects=where.subjects)
+        return _Asked([where, turned] if meant.near else [turned], at, fits)
 
     async def _ids(self, scope: Scope, named: str, type: str, known_at: Revision) -> list[EntityId]:
         if not named:
@@ -161,10 +169,40 @@ class Lists:
     async def _page(self, scope: Scope, asked: _Asked, page: Page) -> Listed[StatementView]:
         try:
             if asked.fits is None:
-                return await self._parts.graph.list_statements(scope, asked.where, asked.at, page)
+                return await self._either(scope, asked, page)
             return await self._sifted(scope, asked, asked.fits, page)
         except ValueError as error:
             raise ValidationFailed(Violation("page_token", "not a token of this list")) from error
+
+    async def _either(self, scope: Scope, asked: _Asked, page: Page) -> Listed[StatementView]:
+        """A page of what meets any of the filters, in the store's order; the position has one for each."""
+        if len(asked.where) == 1:
+            return await self._parts.graph.list_statements(scope, asked.where[0], asked.at, page)
+        starts = page.after.split(_AND) if page.after else [""] * len(asked.where)
+        if len(starts) != len(asked.where):
+            raise ValueError("not a position in this list")
+        found: dict[StatementId, StatementView] = {}
+        legs: list[Listed[StatementView]] = []
+        for where, start in zip(asked.where, starts, strict=True):
+            leg: Listed[StatementView] = Listed([])
+            if start != _DONE:
+                leg = await self._parts.graph.list_statements(scope, where, asked.at, Page(page.size, start))
+            legs.append(leg)
+            found |= {view.statement.id: view for view in leg.items}
+        items = sorted(found.values(), key=_order)[: page.size]
+        taken = {view.statement.id for view in items}
+        after: list[str] = []
+        for where, start, leg in zip(asked.where, starts, legs, strict=True):
+            count = sum(view.statement.id in taken for view in leg.items)
+            if count == len(leg.items):
+                after.append(leg.after or _DONE)
+            elif count == 0:
+                after.append(start)
+            else:
+                # The position after the last one that was taken is told by a page that ends there.
+                again = Page(count, start)
+                after.append((await self._parts.graph.list_statements(scope, where, asked.at, again)).after)
+        return Listed(items, "" if set(after) == {_DONE} else _AND.join(after))
 
     async def _sifted(
         self, scope: Scope, asked: _Asked, fits: Callable[[StatementView], bool], page: Page
@@ -173,14 +211,16 @@ class Lists:
         found: list[StatementView] = []
         after = page.after
         for _ in range(MAX_READ):
-            listed = await self._parts.graph.list_statements(
-                scope, asked.where, asked.at, Page(page.size - len(found), after)
-            )
+            listed = await self._either(scope, asked, Page(page.size - len(found), after))
             found += [view for view in listed.items if fits(view)]
             after = listed.after
             if not after or len(found) >= page.size:
                 break
         return Listed(found, after)
+
+
+def _order(view: StatementView) -> tuple[int, str]:
+    return view.statement.created_at, view.statement.id
 
 
 def _as_of(request: pb.WalkRequest) -> Instant:

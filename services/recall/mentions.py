@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from services.domain.graph import Entity, EntityType
 from services.domain.ids import EntityId
 from services.domain.names import name_key
+from services.domain.near_keys import is_near_key
 from services.recall.stopwords import CHINESE, ENGLISH
 from services.recall.terms import CJK
 from services.stores.graph.port import Alias
@@ -52,7 +53,7 @@ class AliasTable:
             named = Named(alias.entity, alias.name, alias.type, alias.key)
             if alias.type is EntityType.PREDICATE:
                 self.predicates.append(named)
-            elif alias.key:
+            elif alias.key and not is_near_key(alias.key):
                 self.nodes.append(named)
                 self._by_key.setdefault(alias.key, []).append(named)
         self._longest = max(map(len, self._by_key), default=0)

@@ -6,14 +6,24 @@ from palimpsest.internal.v1 import values_pb2 as pb
 from services.domain.graph import Entity
 from services.domain.ids import Revision
 from services.domain.instants import Instant
+from services.domain.lexicon import Lexicon
 from services.domain.memory import Episode, Passage, VoiceAspect
-from services.domain.records import Claim, Denial, End
+from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.voice import claims_at, ended_by, held, known_from
 from services.wire.fields import precision_out
 
 
 def entity_out(entity: Entity) -> pb.Entity:
     return pb.Entity(id=entity.id, name=entity.name, type=entity.type, aliases=entity.aliases)
+
+
+def predicate_out(entity: Entity, lexicon: Lexicon | None) -> pb.Entity:
+    """A predicate with what the graph's lexicon says of it; one whose text was forgotten by its id alone."""
+    message = entity_out(entity)
+    if entity.key and lexicon is not None:
+        message.cardinality = lexicon.known.cardinality(entity.key)
+        message.inverse = lexicon.known.inverse(entity.key) or ""
+    return message
 
 
 def said_at(passage: Passage, episode: Episode | None) -> Instant:
@@ -117,6 +127,26 @@ def record_out(record: Claim | End | Denial) -> pb.Record:
         case Denial():
             message.kind = pb.FACT_KIND_DENIAL
             _times(message, record.start, record.until)
+    return message
+
+
+def verdict_out(verdict: Verdict, known_at: Revision, clocks: Mapping[Revision, Instant]) -> pb.Verdict:
+    """A verdict, without a revocation that came later."""
+    message = pb.Verdict(
+        id=verdict.id,
+        statement_id=verdict.left,
+        other_statement_id=verdict.right,
+        kind=verdict.kind.name.lower(),
+        judge=verdict.judge.name.lower(),
+        why=verdict.why,
+        model=verdict.model,
+        prompt_version=verdict.prompt_version,
+        recorded_at=verdict.recorded_at,
+        recorded_at_clock=clocks.get(verdict.recorded_at, 0),
+    )
+    if verdict.revoked_at is not None and verdict.revoked_at <= known_at:
+        message.revoked_at = verdict.revoked_at
+        message.revoked_at_clock = clocks.get(verdict.revoked_at, 0)
     return message
 
 

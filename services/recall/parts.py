@@ -11,7 +11,8 @@ from services.recall.revisions import WAIT_SECONDS
 from services.recall.shelf import Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
-from services.stores.memory.port import ReadingStore, RevisionLog, TextStore, VoiceStore
+from services.stores.memory.lexicons import Lexicons
+from services.stores.memory.port import DecisionLog, ReadingStore, RevisionLog, TextStore, VoiceStore
 from services.stores.vectors.port import VectorStore
 
 
@@ -36,14 +37,15 @@ class Parts:
     voice: VoiceStore
     readings: ReadingStore
     revisions: RevisionLog
+    decisions: DecisionLog
     vectors: VectorStore
     embedder: Embedder
     vocabulary: Vocabulary
     options: Options = field(default_factory=Options)
 
-    def facts_shelf(self) -> Shelf[FactsIndex]:
+    def facts_shelf(self, lexicons: Lexicons) -> Shelf[FactsIndex]:
         """The indexes of statements of lately used graphs."""
-        return Shelf(lambda scope: FactsIndex(self.graph, self.vocabulary, scope), self.options.facts_bytes)
+        return Shelf(lambda scope: FactsIndex(self.graph, lexicons, scope), self.options.facts_bytes)
 
     def texts_shelf(self, on_gone: Callable[[Scope], None]) -> Shelf[TextsIndex]:
         """The indexes of passages and voice of lately used graphs; `on_gone` is told of deleted text."""

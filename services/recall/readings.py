@@ -8,9 +8,11 @@ from services.domain.beliefs import in_force
 from services.domain.graph import Entity
 from services.domain.identity import Merge, merged
 from services.domain.ids import EntityId, Revision
+from services.domain.lexicon import Lexicon
 from services.domain.scope import Scope
 from services.stores.graph.port import GraphStore, StatementView, Step
 from services.stores.memory.groups import all_merges
+from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import ReadingStore
 
 MAX_KEPT = 200_000
@@ -23,6 +25,8 @@ class ReadAs:
 
     merged: Mapping[EntityId, EntityId] = field(default_factory=dict)
     groups: Mapping[EntityId, Sequence[EntityId]] = field(default_factory=dict)
+    lexicon: Lexicon | None = None
+    """What the graph's predicates mean, where it was asked for."""
 
     def root(self, id: EntityId) -> EntityId:
         """What an entity reads as: itself, unless it is merged."""
@@ -46,9 +50,10 @@ class ReadAs:
 AS_THEMSELVES = ReadAs()
 
 
-def read_as(merges: Iterable[Merge]) -> ReadAs:
-    """How entities read by merges that count."""
-    reads = merged(merges)
+def read_as(merges: Iterable[Merge], predicates: Mapping[EntityId, EntityId]) -> ReadAs:
+    """How entities read by merges that count, and predicates by what is declared of them."""
+    reads = dict(merged(merges))
+    reads = {id: reads.get(into, into) for id, into in predicates.items()} | reads
     if not reads:
         return AS_THEMSELVES
     groups: defaultdict[EntityId, list[EntityId]] = defaultdict(list)
@@ -60,8 +65,12 @@ def read_as(merges: Iterable[Merge]) -> ReadAs:
 class Readings:
     """Loads and keeps how the entities of a graph read: as of a published revision the same for ever."""
 
-    def __init__(self, store: ReadingStore, max_kept: int = MAX_KEPT) -> None:
+    def __init__(
+        self, store: ReadingStore, lexicons: Lexicons, graph: GraphStore, max_kept: int = MAX_KEPT
+    ) -> None:
         self._store = store
+        self._lexicons = lexicons
+        self._graph = graph
         self._max_kept = max_kept
         self._kept: OrderedDict[tuple[Scope, Revision], ReadAs] = OrderedDict()
         self._size = 0
@@ -72,7 +81,10 @@ class Readings:
         if place in self._kept:
             self._kept.move_to_end(place)
             return self._kept[place]
-        found = read_as(in_force(await all_merges(self._store, scope), known_at))
+        counting = in_force(await all_merges(self._store, scope), known_at)
+        lexicon = await self._lexicons.at(scope, known_at)
+        reads = read_as(counting, await self._predicates(scope, lexicon))
+        found = replace(reads, lexicon=lexicon)
         if place not in self._kept:
             self._kept[place] = found
             self._size += 1 + len(found.merged)
@@ -80,6 +92,13 @@ class Readings:
             _, gone = self._kept.popitem(last=False)
             self._size -= 1 + len(gone.merged)
         return found
+
+    async def _predicates(self, scope: Scope, lexicon: Lexicon) -> Mapping[EntityId, EntityId]:
+        """What predicates that are there read as, where something else is declared."""
+        synonyms = lexicon.merged
+        named = sorted({*synonyms, *synonyms.values()})
+        here = {one.id for one in await self._graph.entities(scope, named)} if named else set()
+        return {id: into for id, into in synonyms.items() if {id, into} <= here}
 
 
 async def shown_as(

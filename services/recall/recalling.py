@@ -30,6 +30,7 @@ from services.recall.terms import terms
 from services.recall.texts_index import passage_terms
 from services.recall.voices import VoiceFound, Voices
 from services.stores.graph.port import Records
+from services.stores.memory.lexicons import Lexicons
 from services.stores.vectors.port import Vector
 
 
@@ -44,14 +45,16 @@ class _Found:
 class Recalling:
     """Answers questions. Indexes only propose: what is shown is read from the stores, as asked."""
 
-    def __init__(self, parts: Parts, revisions: Revisions, names: Names, readings: Readings) -> None:
+    def __init__(
+        self, parts: Parts, revisions: Revisions, names: Names, lexicons: Lexicons, readings: Readings
+    ) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
         self._readings = readings
-        self.facts_shelf = parts.facts_shelf()
+        self.facts_shelf = parts.facts_shelf(lexicons)
         self.texts_shelf = parts.texts_shelf(self.facts_shelf.drop)
-        self._facts = Facts(parts.graph, parts.vectors, parts.vocabulary)
+        self._facts = Facts(parts.graph, parts.vectors, lexicons)
         self._passages = Passages(parts.text, parts.vectors)
         self._voices = Voices(parts.voice, parts.vectors)
 

@@ -7,7 +7,6 @@ from services.domain.errors import EntityNotFound
 from services.domain.graph import Entity, EntityType
 from services.domain.ids import EntityId, Revision
 from services.domain.names import compatible, name_key
-from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
 from services.recall.ids import is_our_id
 from services.recall.readings import Readings
@@ -28,14 +27,13 @@ class Hints:
 
 
 class Names:
-    """Finds entities and predicates by the ids and names of callers, as known at a revision.
+    """Finds entities by the ids and names of callers, as known at a revision.
 
     One that reads as another is found as that one.
     """
 
-    def __init__(self, graph: GraphStore, vocabulary: Vocabulary, readings: Readings) -> None:
+    def __init__(self, graph: GraphStore, readings: Readings) -> None:
         self._graph = graph
-        self._vocabulary = vocabulary
         self._readings = readings
 
     async def entities(
@@ -43,20 +41,6 @@ class Names:
     ) -> list[Entity]:
         """The entity of an id, or every one of a name and a fitting type, oldest first, no predicate."""
         return (await self._found(scope, [named], known_at, type))[named]
-
-    async def predicates(self, scope: Scope, named: str, known_at: Revision) -> list[Entity]:
-        """The predicate of an id, or of a name in any spelling or alias."""
-        if is_our_id(named):
-            by_id = await self._graph.entities(scope, [EntityId(named)])
-            found = [one for one in by_id if one.created_at <= known_at and one.type is EntityType.PREDICATE]
-            return await self._roots(scope, found, known_at)
-        try:
-            key = self._vocabulary.canonical(named)
-        except ValueError:
-            return []
-        by_key = await self._graph.find_entities(scope, [key], known_at)
-        found = [one for one in by_key.get(key, ()) if one.type is EntityType.PREDICATE]
-        return await self._roots(scope, found, known_at)
 
     async def hints(self, scope: Scope, hints: Sequence[str], known_at: Revision) -> Hints:
         """What hints mean. Raises EntityNotFound for an id that is not here."""

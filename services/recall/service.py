@@ -1,23 +1,28 @@
 """The recall service: reads memory, owns no rows. Any replica can answer any call."""
 
+from palimpsest.internal.v1 import recall_decisions_pb2 as decisions_pb
 from palimpsest.internal.v1 import recall_diff_pb2 as diff_pb
 from palimpsest.internal.v1 import recall_lists_pb2 as lists_pb
 from palimpsest.internal.v1 import recall_pb2 as pb
-from services.domain.errors import EpisodeNotFound
-from services.domain.ids import EpisodeId
+from services.domain.errors import EpisodeNotFound, VoiceAspectNotFound
+from services.domain.ids import EpisodeId, VoiceId
 from services.domain.scope import Scope
+from services.domain.voice import claims_at
 from services.recall.browsing import Browsing
+from services.recall.decisions import Decisions
 from services.recall.diffs import Diffs
 from services.recall.entities import Entities
 from services.recall.lists import Lists
-from services.recall.messages import episode_out
+from services.recall.messages import episode_out, voice_out
 from services.recall.parts import Parts
+from services.recall.predicates import Predicates
 from services.recall.readings import Readings
 from services.recall.recalling import Recalling
 from services.recall.revisions import Revisions
 from services.recall.seeds import Names
 from services.recall.statements import Statements
 from services.recall.surroundings import Surroundings
+from services.stores.memory.lexicons import Lexicons
 
 
 class Recall:
@@ -29,13 +34,17 @@ class Recall:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._decisions = Decisions(parts.decisions)
         revisions = Revisions(parts.revisions, parts.options.wait_seconds)
-        readings = Readings(parts.readings)
-        names = Names(parts.graph, parts.vocabulary, readings)
-        self._recalling = Recalling(parts, revisions, names, readings)
-        self._statements = Statements(parts, revisions, names, readings)
-        self._lists = Lists(parts, revisions, names, readings)
-        self._entities = Entities(parts, revisions, names, readings)
+        self._revisions = revisions
+        lexicons = Lexicons(parts.readings, parts.vocabulary)
+        readings = Readings(parts.readings, lexicons, parts.graph)
+        names = Names(parts.graph, readings)
+        self._predicates = Predicates(parts.graph, lexicons, parts.revisions, revisions)
+        self._recalling = Recalling(parts, revisions, names, lexicons, readings)
+        self._statements = Statements(parts, revisions, names, self._predicates, readings)
+        self._lists = Lists(parts, revisions, names, self._predicates, readings)
+        self._entities = Entities(parts, revisions, names, self._predicates, readings)
         self._browsing = Browsing(parts, revisions)
         self._diffs = Diffs(parts, revisions, readings)
         self._surroundings = Surroundings(parts, readings)
@@ -103,6 +112,22 @@ class Recall:
         """Raises EntityNotFound, PredicateNotFound, RevisionNotReady."""
         return await self._statements.timeline(scope, request)
 
+    async def list_decisions(
+        self, scope: Scope, request: decisions_pb.ListDecisionsRequest
+    ) -> decisions_pb.ListDecisionsResponse:
+        """None for a graph on which nothing was decided."""
+        return await self._decisions.list(scope, request)
+
+    async def read_voice_aspect(
+        self, scope: Scope, request: pb.ReadVoiceAspectRequest
+    ) -> pb.ReadVoiceAspectResponse:
+        """Raises VoiceAspectNotFound, RevisionNotReady."""
+        known = await self._revisions.known(scope, request.known_at)
+        found = await self._parts.voice.aspects(scope, [VoiceId(request.voice_id)])
+        if not found or not found[0].text or not claims_at(found[0], known.at):
+            raise VoiceAspectNotFound(request.voice_id)
+        return pb.ReadVoiceAspectResponse(voice=voice_out(found[0], known.at), revision=known.at)
+
     async def list_episodes(
         self, scope: Scope, request: lists_pb.ListEpisodesRequest
     ) -> lists_pb.ListEpisodesResponse:
@@ -126,6 +151,12 @@ class Recall:
     ) -> lists_pb.ListEntitiesResponse:
         """Raises ValidationFailed, RevisionNotReady."""
         return await self._entities.listed(scope, request)
+
+    async def list_predicates(
+        self, scope: Scope, request: lists_pb.ListPredicatesRequest
+    ) -> lists_pb.ListPredicatesResponse:
+        """Raises ValidationFailed, RevisionNotReady."""
+        return await self._predicates.list(scope, request)
 
     async def diff(self, scope: Scope, request: diff_pb.DiffRequest) -> diff_pb.DiffResponse:
         """Raises ValidationFailed, RevisionNotReady."""

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from services.domain.ids import EntityId, Revision, StatementId
-from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.lexicon import Lexicon
+from services.domain.predicates import Cardinality
 from services.domain.records import Verdict
 from services.domain.scope import Scope
 from services.recall.readings import ReadAs, shown_as
@@ -20,7 +21,7 @@ Slots = Mapping[tuple[EntityId, EntityId], Sequence[StatementView]]
 
 async def read_slots(
     graph: GraphStore,
-    vocabulary: Vocabulary,
+    lexicon: Lexicon,
     scope: Scope,
     views: Sequence[StatementView],
     verdicts: Sequence[Verdict],
@@ -32,7 +33,7 @@ async def read_slots(
     `views` are shown as their nodes read, and so are the answers.
     Raises StoreUnavailable.
     """
-    single = [view for view in views if _is_single(view, vocabulary)]
+    single = [view for view in views if lexicon.cardinality(view.predicate.key) is Cardinality.SINGLE]
     rivals: dict[StatementId, StatementView] = {view.statement.id: view for view in views}
     if single:
         where = StatementFilter(
@@ -54,13 +55,6 @@ async def read_slots(
     for view in rivals.values():
         slots[view.subject.id, view.predicate.id].append(view)
     return slots
-
-
-def _is_single(view: StatementView, vocabulary: Vocabulary) -> bool:
-    try:
-        return vocabulary.cardinality(view.predicate.name) is Cardinality.SINGLE
-    except ValueError:
-        return False
 
 
 def replaced_by(view: StatementView, slot: Sequence[StatementView]) -> list[StatementView]:

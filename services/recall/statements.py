@@ -3,30 +3,42 @@
 from collections.abc import Sequence
 
 from palimpsest.internal.v1 import recall_pb2 as pb
+from palimpsest.internal.v1 import values_pb2
 from services.domain.beliefs import in_force
 from services.domain.errors import EntityNotFound, PredicateNotFound, StatementNotFound
 from services.domain.graph import Entity, Span
-from services.domain.ids import Revision, StatementId
+from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.instants import BEGINNING, FOREVER
+from services.domain.records import Verdict
 from services.domain.scope import Scope
+from services.recall.decisions import Decisions
 from services.recall.dependents import Dependents
 from services.recall.describe import Described, describe
-from services.recall.messages import entity_out
+from services.recall.messages import entity_out, predicate_out, verdict_out
 from services.recall.parts import Parts
+from services.recall.predicates import Meant, Predicates
 from services.recall.readings import Readings, shown_as
 from services.recall.revisions import Revisions
 from services.recall.seeds import Names
 from services.stores.graph.port import AsOf, StatementView
+from services.stores.paging import Page
 from services.wire.fields import entity_type
+
+PAGE = 1_000
+"""Statements asked for at a time."""
 
 
 class Statements:
     """Reads statements as known at a revision."""
 
-    def __init__(self, parts: Parts, revisions: Revisions, names: Names, readings: Readings) -> None:
+    def __init__(
+        self, parts: Parts, revisions: Revisions, names: Names, predicates: Predicates, readings: Readings
+    ) -> None:
         self._parts = parts
         self._revisions = revisions
         self._names = names
+        self._predicates = predicates
+        self._decisions = Decisions(parts.decisions)
         self._readings = readings
         self._dependents = Dependents(parts.graph, parts.revisions)
 
@@ -45,26 +57,51 @@ class Statements:
             self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True, reads=reads
         )
         spans = _beliefs(described, views[0], past)
-        verdicts = in_force((await self._parts.graph.records(scope, [id])).verdicts, known.at)
-        relying = await self._dependents.of(scope, views[0], verdicts, known, reads)
+        statement = described.statement(views[0], spans, records=True)
+        await self._give_reasons(scope, id, statement)
+        verdicts = (await self._parts.graph.records(scope, [id])).verdicts
+        relying = await self._dependents.of(scope, views[0], in_force(verdicts, known.at), known, reads)
         return pb.ReadStatementResponse(
-            statement=described.statement(views[0], spans, records=True),
+            statement=statement,
             revision=known.at,
             dependent_ids=relying,
+            verdicts=await self._shown(scope, verdicts, known.at) if views[0].statement.fact else (),
         )
 
+    async def _give_reasons(self, scope: Scope, id: StatementId, statement: values_pb2.Statement) -> None:
+        """Why a user recorded what no episode says, in his words, as the log of decisions keeps them."""
+        by_hand = [one for one in statement.records if not one.episode_id]
+        reasons = await self._decisions.reasons(scope, id) if by_hand else {}
+        for record in by_hand:
+            record.why = reasons.get(Revision(record.recorded_at), "")
+
+    async def _shown(
+        self, scope: Scope, verdicts: Sequence[Verdict], known_at: Revision
+    ) -> list[values_pb2.Verdict]:
+        """Those recorded by then, earliest first."""
+        known = sorted(
+            (one for one in verdicts if one.recorded_at <= known_at),
+            key=lambda one: (one.recorded_at, one.id),
+        )
+        revisions = {at for one in known for at in (one.recorded_at, one.revoked_at) if at is not None}
+        clocks = await self._parts.revisions.clocks(scope, sorted(revisions)) if known else {}
+        return [verdict_out(one, known_at, clocks) for one in known]
+
     async def timeline(self, scope: Scope, request: pb.ReadTimelineRequest) -> pb.ReadTimelineResponse:
-        """Entries earliest first. Raises EntityNotFound, PredicateNotFound, RevisionNotReady."""
+        """Entries earliest first, each as it was recorded: by an inverse from the object's end.
+
+        Raises EntityNotFound, PredicateNotFound, RevisionNotReady.
+        """
         known = await self._revisions.known(scope, request.known_at, request.min_revision)
         subjects = await self._names.entities(
             scope, request.subject, known.at, entity_type(request.subject_type)
         )
         if not subjects:
             raise EntityNotFound(request.subject)
-        predicates = await self._names.predicates(scope, request.predicate, known.at)
-        if not predicates:
+        meant = await self._predicates.meant(scope, request.predicate, known.at)
+        if meant is None:
             raise PredicateNotFound(request.predicate)
-        subject, views = await self._slot(scope, subjects, predicates[0], known.at)
+        subject, views = await self._slot(scope, subjects, meant, known.at)
         past = request.include_past_beliefs
         described = await describe(
             self._parts.graph,
@@ -81,24 +118,38 @@ class Statements:
         entries.sort(key=_world_time)
         return pb.ReadTimelineResponse(
             subject=entity_out(subject),
-            predicate=entity_out(predicates[0]),
+            predicate=predicate_out(meant.shown, await self._predicates.lexicon(scope, known.at)),
             entries=[pb.TimelineEntry(statement=described.statement(view, [span])) for view, span in entries],
             revision=known.at,
         )
 
     async def _slot(
-        self, scope: Scope, subjects: Sequence[Entity], predicate: Entity, known_at: Revision
+        self, scope: Scope, subjects: Sequence[Entity], meant: Meant, known_at: Revision
     ) -> tuple[Entity, list[StatementView]]:
         """Of several entities of one name, the first that has anything in its group's slot."""
         reads = await self._readings.of(scope, known_at)
         for subject in subjects:
-            pairs = [(one, other) for one in reads.group(subject.id) for other in reads.group(predicate.id)]
-            slots = await self._parts.graph.slots(scope, pairs)
+            group = reads.group(subject.id)
+            pairs = [(one, predicate) for one in group for predicate in meant.near]
+            slots = await self._parts.graph.slots(scope, pairs) if pairs else {}
             ids = [id for pair in pairs for id in slots.get(pair, ())]
+            for one in group:
+                for predicate in meant.far:
+                    ids += await self._of_object(scope, predicate, one)
             views = await self._parts.graph.views(scope, ids, AsOf(known_at)) if ids else ()
             if views:
                 return subject, await shown_as(self._parts.graph, scope, views, reads)
         return subjects[0], []
+
+    async def _of_object(self, scope: Scope, predicate: EntityId, target: EntityId) -> list[StatementId]:
+        found: list[StatementId] = []
+        after = ""
+        while True:
+            listed = await self._parts.graph.of_predicate(scope, predicate, target, Page(PAGE, after))
+            found += listed.items
+            after = listed.after
+            if not after:
+                return found
 
 
 def _beliefs(described: Described, view: StatementView, past: bool) -> Sequence[Span]:

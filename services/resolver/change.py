@@ -74,6 +74,8 @@ class Draft:
     voice_claims: dict[RecordId, VoiceClaim] = field(default_factory=dict)
     voice_ends: dict[RecordId, VoiceEnd] = field(default_factory=dict)
     voice_revoked: dict[RecordId, VoiceId] = field(default_factory=dict)
+    voice_undone: dict[RecordId, VoiceId] = field(default_factory=dict)
+    """Ends of the voice that a user takes back: revoked, and their words stay."""
     voice_unsupported: set[VoiceId] = field(default_factory=set)
     voice_retold: dict[VoiceId, str] = field(default_factory=dict)
     merges: dict[RecordId, Merge] = field(default_factory=dict)
@@ -88,6 +90,10 @@ class Draft:
     """What merged entities read as with the draft; of a split one, before it."""
     revoked: Revoked = Revoked()
     decisions: list[Decision] = field(default_factory=list)
+    undone: list[RecordId] = field(default_factory=list)
+    """Ends and denials that a user's call revokes."""
+    judged: list[RecordId] = field(default_factory=list)
+    """Verdicts that a user's call records."""
     context: tuple[StatementId, ...] = ()
     """Known facts that the draft's episode was understood with."""
     asserted: list[Asserted] = field(default_factory=list)
@@ -111,6 +117,7 @@ class Draft:
             or self.voice_claims
             or self.voice_ends
             or self.voice_revoked
+            or self.voice_undone
             or self.again
             or self.merges
             or self.declared
@@ -148,6 +155,9 @@ class Outcome:
     revoked: Revoked = Revoked()
     statements_expired: tuple[StatementId, ...] = ()
     """Believed before, at any world time, and not at all any more."""
+    undone: tuple[RecordId, ...] = ()
+    judged: tuple[RecordId, ...] = ()
+    """Of a user's call: what it revoked, and the verdicts that it recorded."""
     asserted: tuple[Asserted, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     receipts: tuple[Receipt, ...] = ()
@@ -167,6 +177,7 @@ class Change:
     voice_claims: tuple[VoiceClaim, ...] = ()
     voice_ends: tuple[VoiceEnd, ...] = ()
     voice_revoked: tuple[tuple[VoiceId, RecordId], ...] = ()
+    voice_undone: tuple[RecordId, ...] = ()
     decisions: tuple[Decision, ...] = ()
     unsupported: tuple[StatementId, ...] = ()
     """Statements that no record supports any more: their text goes."""

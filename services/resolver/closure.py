@@ -1,22 +1,25 @@
 """Closure: the statements whose spans depend on each other, read whole before spans are derived.
 
-A SINGLE predicate ties all statements of its subject; a verdict ties its two statements, whatever their
-predicates; a merge ties what it makes the same triple or the same slot, and did before the draft. What a
-draft adds is laid over what the store has.
+A SINGLE predicate ties all statements of its subject, and of its object where its inverse is SINGLE; a
+verdict ties its two statements, whatever their predicates; a merge or a declaration ties what it makes the
+same triple or the same slot, and did before the draft. What a draft adds is laid over what the store has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from services.domain.graph import Literal, Statement, statement_id
+from services.domain.beliefs import in_force
+from services.domain.graph import Literal, Statement
 from services.domain.ids import EntityId, RecordId, StatementId
-from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.lexicon import Lexicon
+from services.domain.predicates import Cardinality
 from services.domain.scope import Scope
-from services.domain.slots import Reading
+from services.domain.slots import CardinalityOf, Reading, Slot, competition
 from services.resolver.change import NOTHING, Draft
 from services.resolver.readings import Readings
-from services.stores.graph.port import GraphStore, NodePair, Records
+from services.stores.graph.port import GraphStore, Records
+from services.stores.graph.ties import Ties
 from services.stores.paging import Page
 
 _NAMING = 1_000
@@ -31,6 +34,21 @@ class _Identified(Protocol):
 T = TypeVar("T", bound=_Identified)
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A whole closure as it stands, and what is needed to derive from it."""
+
+    records: Records
+    cardinality: CardinalityOf
+    reading: Reading
+
+    def shown(self) -> Mapping[StatementId, StatementId]:
+        """The statement that each one derives as."""
+        records = self.records
+        claims, verdicts = in_force(records.claims), in_force(records.verdicts)
+        return competition(records.statements, claims, verdicts, self.cardinality, self.reading).shown
+
+
 class Closure:
     """Reads and keeps the records of everything a draft's spans depend on."""
 
@@ -38,13 +56,17 @@ class Closure:
         self,
         graph: GraphStore,
         readings: Readings,
-        vocabulary: Vocabulary,
+        lexicons: tuple[Lexicon, Lexicon],
         scope: Scope,
         draft: Draft,
     ) -> None:
+        """`lexicons`: as known before the draft and with it."""
         self._graph = graph
         self._readings = readings
-        self._vocabulary = vocabulary
+        self._before, self._after = lexicons
+        self._synonyms = (self._before, self._after)[: 1 if self._before is self._after else 2]
+        self._asked: set[EntityId] = set()
+        self._ties = Ties(graph, scope, self._alike, self._turned, self._single, self._single_from_object)
         self._scope = scope
         self._draft = draft
         # Drafted entities among them: one that was forgotten and is named again has its key back.
@@ -66,14 +88,15 @@ class Closure:
         return found
 
     def cardinality(self, predicate: EntityId) -> Cardinality:
-        """Of a predicate that `read` has met."""
-        key = self._keys.get(predicate)  # empty once the predicate was forgotten with all that it said
-        return self._vocabulary.cardinality(key) if key else Cardinality.MULTI
+        """Of a predicate that `read` has met, or that one reads as; with the draft."""
+        return self._cardinality(self._after, predicate)
 
     @property
     def reading(self) -> Reading:
         """How the entities that `read` has met read with the draft, ties broken by their keys."""
-        return self._readings.reading(self._keys)
+        merges = self._readings.reading(self._keys).merged
+        synonyms = {id: into for id, into in self._after.merged.items() if id in self._keys}
+        return Reading({**synonyms, **merges}, self._keys, self._after.inverses)
 
     async def _reread(self) -> set[StatementId]:
         changed = sorted(await self._readings.changed())
@@ -97,44 +120,83 @@ class Closure:
         drafted = [one for one in self._draft.statements.values() if one.id in wanted]
         statements = [one for one in (*stored.statements, *drafted) if one.id in wanted]
         await self._learn(statements)
-        slots = {slot for one in statements for slot in self._slots(one)}
-        tied = {id for one in statements for id in self._same(one)}
-        tied |= {one.id for one in self._draft.statements.values() if (one.subject, one.predicate) in slots}
-        if slots:
-            for ids in (await self._graph.slots(self._scope, sorted(slots))).values():
-                tied.update(ids)
+        await self._learn(list(self._draft.statements.values()))
+        tied = await self._ties.of(statements) | self._drafted_with(statements)
         for verdict in (*stored.verdicts, *self._draft.verdicts.values()):
             pair = {verdict.left, verdict.right}
             if verdict.revoked_at is None and pair & wanted:
                 tied |= pair
         return tied
 
-    def _slots(self, statement: Statement) -> Iterable[NodePair]:
-        """The slots that read as the statement's, if it takes one object at a time, or did."""
-        predicates = self._readings.alike(statement.predicate)
-        if any(self.cardinality(predicate) is Cardinality.SINGLE for predicate in predicates):
-            return product(self._readings.alike(statement.subject), predicates)
-        return ()
+    def _drafted_with(self, statements: Sequence[Statement]) -> set[StatementId]:
+        """Drafted statements that share a SINGLE slot with any of these."""
+        near: set[Slot] = set()
+        far: set[Slot] = set()
+        for one in statements if self._draft.statements else ():
+            slots, turned = self._ties.slots(one)
+            near |= slots
+            far |= turned
+        return {
+            one.id
+            for one in self._draft.statements.values()
+            if (one.subject, one.predicate) in near or (one.object, one.predicate) in far
+        }
 
-    def _same(self, statement: Statement) -> Iterable[StatementId]:
-        """The statements, there or not, of every triple that reads as this one's."""
-        target = statement.object
-        subjects = self._readings.alike(statement.subject)
-        predicates = self._readings.alike(statement.predicate)
-        targets = (target,) if isinstance(target, Literal) else tuple(self._readings.alike(target))
-        if len(subjects) == len(predicates) == len(targets) == 1:
-            return ()
-        return (statement_id(self._scope, *triple) for triple in product(subjects, predicates, targets))
+    def _alike(self, entity: EntityId) -> set[EntityId]:
+        """Those that read as one with it, before the draft or with it; predicates if they are there."""
+        found = set(self._readings.alike(entity))
+        for lexicon in self._synonyms:
+            found |= {one for id in tuple(found) for one in lexicon.alike(id)}
+        return {one for one in found if one == entity or one in self._keys or one not in self._asked}
+
+    def _turned(self, predicate: EntityId) -> set[EntityId]:
+        """Predicates that say the same from the object's end, before the draft or with it."""
+        found: set[EntityId] = set()
+        for lexicon in self._synonyms:
+            for one in self._alike(predicate):
+                inverse = lexicon.inverse_of(one)
+                found |= {id for id in lexicon.alike(inverse) if id in self._keys} if inverse else set()
+        return found
+
+    def _single(self, predicate: EntityId) -> bool:
+        return any(
+            self._cardinality(lexicon, one) is Cardinality.SINGLE
+            for lexicon in self._synonyms
+            for one in self._alike(predicate)
+        )
+
+    def _single_from_object(self, predicate: EntityId) -> bool:
+        return any(
+            (inverse := lexicon.inverse_of(one)) is not None
+            and self._cardinality(lexicon, inverse) is Cardinality.SINGLE
+            for lexicon in self._synonyms
+            for one in self._alike(predicate)
+        )
+
+    def _cardinality(self, lexicon: Lexicon, predicate: EntityId) -> Cardinality:
+        # Its key is empty once the predicate was forgotten with all that it said.
+        return lexicon.cardinality(lexicon.name_of(predicate) or self._keys.get(predicate, ""))
 
     async def _learn(self, statements: Sequence[Statement]) -> None:
         predicates = {statement.predicate for statement in statements}
+        for lexicon in self._synonyms:
+            for one in tuple(predicates):
+                inverse = lexicon.inverse_of(one)
+                predicates.update(lexicon.alike(one), lexicon.alike(inverse) if inverse else ())
         objects = {one.object for one in statements if not isinstance(one.object, Literal)}
-        await self._readings.learn({one.subject for one in statements} | predicates | objects)
+        subjects = {one.subject for one in statements}
+        await self._readings.learn(subjects | predicates | objects)
         named = {alike for one in predicates | objects for alike in self._readings.alike(one)}
-        unknown = sorted(named - self._keys.keys())
+        turned = {one.subject for one in statements if self._has_inverse(one.predicate)}
+        named |= {alike for one in turned for alike in self._readings.alike(one)}
+        unknown = sorted(named - self._keys.keys() - self._asked)
         if unknown:
+            self._asked.update(unknown)
             found = await self._graph.entities(self._scope, unknown)
             self._keys |= {entity.id: entity.key for entity in found}
+
+    def _has_inverse(self, predicate: EntityId) -> bool:
+        return any(lexicon.inverse_of(predicate) is not None for lexicon in self._synonyms)
 
 
 def _only(records: Records, ids: set[StatementId]) -> Records:

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from services.domain.ids import StatementId, VoiceId
+from services.domain.ids import EntityId, StatementId, VoiceId
 from services.llm.port import Answer, Receipt
-from services.llm.tasks import Judged, JudgedVoice
+from services.llm.tasks import Judged, JudgedEntities, JudgedVoice
 
+EntityPairs = tuple[tuple[EntityId, EntityId], ...]
 StatementPairs = tuple[tuple[StatementId, StatementId], ...]
 VoicePairs = tuple[tuple[int, VoiceId], ...]
 """A new sentence by its position in the chunk, and the aspect that it was compared with."""
@@ -18,6 +19,8 @@ class Memo:
     By ids: the same positions mean other candidates once another writer has changed the graph.
     """
 
+    entities: dict[EntityPairs, Answer[JudgedEntities] | None] = field(default_factory=dict)
+    """None: no answer that could be used."""
     statements: dict[StatementPairs, Answer[Judged]] = field(default_factory=dict)
-    voice: dict[VoicePairs, JudgedVoice] = field(default_factory=dict)
+    voice: dict[VoicePairs, Answer[JudgedVoice]] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)

@@ -138,7 +138,17 @@ class Merging:
         action = MERGE if kind is MergeKind.SAME else SPLIT
         decision = derive_id(scope, "decision", action, entity, draft.revision)
         draft.decisions.append(
-            Decision(decision, draft.revision, self._now(), action, entity, request.actor, request.why)
+            Decision(
+                decision,
+                draft.revision,
+                self._now(),
+                action,
+                entity,
+                request.actor,
+                request.why,
+                other=into,
+                request=request.commit_id,
+            )
         )
 
     async def _there(self, scope: Scope, ids: Sequence[EntityId]) -> Mapping[EntityId, Entity]:

@@ -9,8 +9,9 @@ from services.domain.errors import EntityNotFound
 from services.domain.facts import Mention
 from services.domain.graph import Entity, EntityType, Literal
 from services.domain.ids import EntityId, Revision, derive_id
+from services.domain.lexicon import Lexicon
 from services.domain.names import compatible, literal, name_key
-from services.domain.predicates import Vocabulary
+from services.domain.near_keys import near_keys
 from services.domain.scope import Scope
 from services.resolver.change import Draft
 from services.stores.graph.port import Alias, GraphStore
@@ -26,10 +27,10 @@ class Naming:
     """Finds or drafts the nodes of one draft. Reads as known at `known`; new nodes go into the draft."""
 
     def __init__(
-        self, graph: GraphStore, vocabulary: Vocabulary, scope: Scope, known: Revision, draft: Draft
+        self, graph: GraphStore, lexicon: Lexicon, scope: Scope, known: Revision, draft: Draft
     ) -> None:
         self._graph = graph
-        self._vocabulary = vocabulary
+        self.lexicon = lexicon
         self._scope = scope
         self.known = known
         self._draft = draft
@@ -48,7 +49,7 @@ class Naming:
         for unknown in set(ids) - self._by_id.keys():
             raise EntityNotFound(unknown)
         keys = {name_key(mention.name) for mention in mentions if not mention.id}
-        keys |= {self._vocabulary.canonical(name) for name in predicates}
+        keys |= {self.lexicon.key(name) for name in predicates}
         missing = sorted(keys - self._found.keys())
         found = await self._graph.find_entities(self._scope, missing, self.known)
         for key in missing:
@@ -74,8 +75,8 @@ class Naming:
         return known[0] if known else None
 
     def predicate(self, name: str) -> Entity:
-        """The predicate entity of a canonical form or an alias of it."""
-        key = self._vocabulary.canonical(name)
+        """The predicate entity under which a name is recorded."""
+        key = self.lexicon.key(name)
         known = [e for e in self._found[key] if e.type is EntityType.PREDICATE]
         return known[0] if known else self._create(key, key, EntityType.PREDICATE)
 
@@ -103,7 +104,8 @@ class Naming:
         made = EntityId(derive_id(self._scope, "entity", kind, key))
         entity = Entity(made, name.strip(), key, kind, created_at=self._draft.revision)
         self._draft.entities[made] = entity
-        self._draft.aliases[(key, kind, made)] = Alias(key, kind, made, name.strip())
+        for each in (key, *sorted(near_keys(name, kind))):
+            self._draft.aliases[(each, kind, made)] = Alias(each, kind, made, name.strip())
         self._found[key].append(entity)
         self.keep(entity)
         return entity

@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary
 from services.domain.beliefs import BeliefChanges, believed, changes, derive
 from services.domain.errors import Conflict
 from services.domain.graph import EntityType, Literal, Span
-from services.domain.ids import EntityId, Revision, StatementId
+from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.instants import Instant
-from services.domain.predicates import Vocabulary
+from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
 from services.resolver.change import (
     Change,
@@ -27,11 +27,12 @@ from services.resolver.change import (
     outcome_from_json,
     outcome_to_json,
 )
-from services.resolver.closure import Closure
+from services.resolver.closure import Closure, Read
 from services.resolver.index import Index
 from services.resolver.readings import Readings
 from services.stores.errors import UnstorableText, WriteConflict
-from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records
+from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records, Revocation
+from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import (
     DecisionLog,
     LogState,
@@ -70,12 +71,10 @@ class Stores:
 class Publisher:
     """Serialises the writes of a graph. Within a process by a lock, between processes by the revision log."""
 
-    def __init__(
-        self, stores: Stores, index: Index, vocabulary: Vocabulary, now: Callable[[], Instant]
-    ) -> None:
+    def __init__(self, stores: Stores, index: Index, lexicons: Lexicons, now: Callable[[], Instant]) -> None:
         self._stores = stores
         self._index = index
-        self._vocabulary = vocabulary
+        self._lexicons = lexicons
         self._now = now
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -111,6 +110,17 @@ class Publisher:
                 return _published(entry)
         raise Conflict
 
+    async def read(self, scope: Scope, known: Revision, statements: Sequence[StatementId]) -> Read:
+        """The closure of statements as it stands, for a draft that depends on what it holds.
+
+        Ids that are no statement's are left out. Raises StoreUnavailable.
+        """
+        draft = Draft(known, again=set(statements))
+        readings = Readings(self._stores.readings, scope, draft)
+        lexicon = await self._lexicons.at(scope, known)
+        closure = Closure(self._stores.graph, readings, (lexicon, lexicon), scope, draft)
+        return Read(await closure.read(), closure.cardinality, closure.reading)
+
     async def settle(self, scope: Scope) -> None:
         """Completes the revision that was begun and not published, if any. Raises as `publish` does."""
         async with self._locks.setdefault(scope.key, asyncio.Lock()):
@@ -127,14 +137,15 @@ class Publisher:
     async def _complete(self, scope: Scope, entry: RevisionEntry) -> None:
         change = change_from_json(entry.payload)
         await self._stores.graph.apply(scope, change.commit)
-        if change.voice or change.voice_claims or change.voice_ends or change.voice_revoked:
+        revoked = [*(record for _, record in change.voice_revoked), *change.voice_undone]
+        if change.voice or change.voice_claims or change.voice_ends or revoked:
             await self._stores.voice.apply(
                 scope,
                 entry.revision,
                 change.voice,
                 change.voice_claims,
                 change.voice_ends,
-                [record for _, record in change.voice_revoked],
+                revoked,
             )
         if change.merges or change.declared or change.readings_revoked:
             await self._stores.readings.apply(
@@ -165,12 +176,19 @@ class Publisher:
                     revision, change.unsupported_voice, change.voice_revoked, change.voice_retold
                 ),
             )
+        if gone := [*change.unsupported, *change.unsupported_voice, *orphans]:
+            await self._stores.decisions.forget_text(scope, gone)
         return orphans
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
+        before = await self._lexicons.at(scope, Revision(draft.revision - 1))
+        after = before.after(draft.declared.values(), draft.readings_revoked)
         readings = Readings(self._stores.readings, scope, draft)
-        closure = Closure(self._stores.graph, readings, self._vocabulary, scope, draft)
+        closure = Closure(self._stores.graph, readings, (before, after), scope, draft)
         records = await closure.read()
+        if left := _left_alone(records, draft):
+            draft.revocations |= left
+            records = await closure.read()
         derived = derive(records, closure.cardinality, reading=closure.reading)
         spans = changes(scope, draft.revision, records.spans, derived)
         unsupported = _unsupported(records, draft)
@@ -192,6 +210,7 @@ class Publisher:
             voice=tuple(draft.voice.values()),
             voice_claims=tuple(draft.voice_claims.values()),
             voice_ends=tuple(draft.voice_ends.values()),
+            voice_undone=tuple(sorted(draft.voice_undone)),
             voice_revoked=tuple(sorted((voice, record) for record, voice in draft.voice_revoked.items())),
             decisions=tuple(replace(item, revision=draft.revision) for item in draft.decisions),
             unsupported=unsupported,
@@ -222,6 +241,17 @@ def _payload(change: Change) -> bytes:
 
 def _published(entry: RevisionEntry) -> Published:
     return Published(entry.revision, outcome_from_json(entry.summary))
+
+
+def _left_alone(records: Records, draft: Draft) -> dict[RecordId, Revocation]:
+    """What users recorded by hand of statements whose every text the draft revokes: it speaks of nothing."""
+    touched = {revocation.statement for revocation in draft.revocations.values()}
+    if not touched:
+        return {}
+    every: list[Claim | End | Denial] = [*records.claims, *records.ends, *records.denials]
+    counting = [one for one in every if one.statement in touched and one.revoked_at is None]
+    told = {one.statement for one in counting if one.source.episode is not None}
+    return {one.id: Revocation(one.id, one.statement) for one in counting if one.statement not in told}
 
 
 def _unsupported(records: Records, draft: Draft) -> tuple[StatementId, ...]:
@@ -267,6 +297,8 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         ends=len(draft.ends),
         denials=len(draft.denials),
         revoked=draft.revoked,
+        undone=tuple(draft.undone),
+        judged=tuple(draft.judged),
         asserted=tuple(draft.asserted),
         dropped=tuple(draft.dropped),
         receipts=tuple(draft.receipts),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz
 
@@ -11,6 +11,7 @@ from services.domain.facts import FactKind, Mention, StatedTime, WorldFact
 from services.domain.graph import Entity, GraphAspect, Literal, Statement, statement_id
 from services.domain.ids import EntityId, EpisodeId, PassageId, RecordId, StatementId, derive_id
 from services.domain.instants import Instant, Precision
+from services.domain.lexicon import Lexicon
 from services.domain.names import literal, name_key
 from services.domain.predicates import Vocabulary
 from services.domain.records import Claim, Denial, End, Source
@@ -133,6 +134,7 @@ class Drafter:
         """
         mentions = [one.subject for one in said]
         mentions += [one.object for one in said if isinstance(one.object, Mention)]
+        said = [_recorded(one, self._naming.lexicon) for one in said]
         await self._naming.prepare(mentions, [one.predicate for one in said])
         triples: dict[int, Triple] = {}
         for at, one in enumerate(said):
@@ -179,14 +181,19 @@ class Drafter:
         return self._naming.keep(fitting[0]) if len(fitting) == 1 else self._naming.entity(mention).id
 
     async def _open(self, slots: Collection[NodePair]) -> dict[NodePair, list[Entity]]:
-        """The objects of slots that hold without an end, as known."""
-        stored = await self._graph.slots(self._scope, sorted(slots))
+        """The objects of slots that hold without an end, as known; of a slot, whatever reads as in it."""
+        lexicon = self._naming.lexicon
+        asked: dict[NodePair, list[NodePair]] = {}
+        for slot in slots:
+            for predicate in lexicon.alike(slot[1]):
+                asked.setdefault((slot[0], predicate), []).append(slot)
+        stored = await self._graph.slots(self._scope, sorted(asked))
         ids = [id for found in stored.values() for id in found[-_OPEN_OBJECTS:]]
         open_ones: dict[NodePair, list[Entity]] = {}
         for view in await self._graph.views(self._scope, ids, AsOf(self._naming.known)) if ids else ():
             if view.object is not None and any(span.invalid_at is None for span in view.spans):
-                slot = (view.statement.subject, view.statement.predicate)
-                open_ones.setdefault(slot, []).append(view.object)
+                for slot in asked[view.statement.subject, view.statement.predicate]:
+                    open_ones.setdefault(slot, []).append(view.object)
         return open_ones
 
     async def _read(self, statements: Iterable[StatementId]) -> None:
@@ -259,6 +266,17 @@ class Drafter:
                     said.confidence,
                     draft.revision,
                 )
+
+
+def _recorded(said: Said, lexicon: Lexicon) -> Said:
+    """The same from the object's end, where that is how its predicate is recorded.
+
+    Whom it is said of is then named by its own name, never by a part of it.
+    """
+    inverse = lexicon.turned(said.predicate)
+    if inverse is None or not isinstance(said.object, Mention):
+        return said
+    return replace(said, subject=said.object, predicate=inverse, object=said.subject, loose=False)
 
 
 def _bare(name: str) -> str:

@@ -4,17 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
+from palimpsest.internal.v1 import resolver_judging_pb2 as judging_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
 from services.domain.facts import DropReason
 from services.domain.ids import EpisodeId, PassageId, Revision, StatementId
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage
-from services.domain.predicates import Vocabulary
+from services.domain.predicates import Cardinality, Declaration, Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
+from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
+from services.resolver.declaring import Asking, Declaring
 from services.resolver.index import Index
+from services.resolver.judging import Judging
 from services.resolver.memo import Memo
 from services.resolver.mending import Mending
 from services.resolver.merging import Merging
@@ -23,12 +27,16 @@ from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
 from services.resolver.revoke import Revocations
 from services.resolver.said import Drafter, Said, check, said_of_assertion, said_of_fact
+from services.resolver.sameness import Chunk, Sameness
 from services.resolver.verdicts import Verdicts
 from services.resolver.voice import Spoken, Voice
+from services.resolver.voicing import Voicing
 from services.stores.graph.port import GraphStore
+from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
+from services.wire.predicates import predicate_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +59,20 @@ class Resolver:
     def __init__(self, parts: Parts) -> None:
         self._graph: GraphStore = parts.stores.graph
         self._text = parts.text
+        self._clocks = parts.stores.revisions.clocks
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
+        self._lexicons = lexicons = Lexicons(parts.stores.readings, parts.vocabulary)
         index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
-        self._publisher = Publisher(parts.stores, index, parts.vocabulary, parts.now)
-        self._verdicts = Verdicts(self._graph, parts.vectors, parts.embedder, parts.engine, parts.vocabulary)
-        self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine)
+        self._publisher = Publisher(parts.stores, index, lexicons, parts.now)
+        self._sameness = Sameness(
+            self._graph, parts.stores.readings, parts.vectors, parts.embedder, parts.engine
+        )
+        self._verdicts = Verdicts(
+            self._graph, parts.vectors, parts.embedder, parts.engine, lexicons, parts.now
+        )
+        self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
+        self._now = parts.now
         self._revocations = Revocations(
             self._graph,
             parts.stores.voice,
@@ -65,6 +81,9 @@ class Resolver:
             parts.now,
             Parting(self._graph, parts.stores.readings),
         )
+        self._declaring = Declaring(self._graph, lexicons, parts.now)
+        self._judging = Judging(self._publisher, parts.now)
+        self._voicing = Voicing(self._publisher, parts.stores.voice, parts.now)
         self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
@@ -116,11 +135,15 @@ class Resolver:
             draft = Draft(revision)
             keeping = list(dict.fromkeys(one.source.episode for one in said if one.source.episode))
             await self._kept(scope, keeping)
-            statements = await self._drafter(scope, known, draft).add(said)
+            statements = await (await self._drafter(scope, known, draft)).add(said)
             draft.asserted = [
                 Asserted(statement, one.source.episode or EpisodeId(""))
                 for statement, one in zip(statements, said, strict=True)
             ]
+            by = By("call", request=request.request_id)
+            for target in keeping:
+                decide(scope, draft, self._now(), Action.ASSERT, target, by)
+            decide_said(scope, draft, self._now(), by)
             return draft
 
         published = await self._publisher.publish(scope, f"assert:{request.commit_id}", build)
@@ -163,12 +186,80 @@ class Resolver:
         removed = [PassageId(passage) for passage in request.removed_passage_ids]
 
         async def build(_known: Revision, revision: Revision) -> Draft:
-            return await self._revocations.unsupported(
+            draft = await self._revocations.unsupported(
                 scope, removed, Instant(request.at), EpisodeId(request.episode_id), revision
             )
+            decide_said(scope, draft, self._now(), SOURCE_REMOVED)
+            return draft
 
         published = await self._publisher.publish(scope, f"unsupported:{request.commit_id}", build)
         return pb.EndUnsupportedResponse(revision=published.revision, outcome=_outcome(published.outcome))
+
+    async def declare_predicate(
+        self, scope: Scope, request: pb.DeclarePredicateRequest
+    ) -> pb.DeclarePredicateResponse:
+        """Declares a predicate. Idempotent by commit id, and by content: what is so already changes nothing.
+
+        Raises Conflict, and ValidationFailed for what contradicts itself or other declarations, or changes
+        too much.
+        """
+        try:
+            cardinality = Cardinality(request.cardinality)
+        except ValueError as error:
+            raise ValidationFailed(Violation("cardinality", "is single or multi")) from error
+        declaration = Declaration(request.name, cardinality, tuple(request.aliases), request.inverse or None)
+        asking = Asking(request.commit_id, request.actor, request.why)
+
+        async def build(known: Revision, revision: Revision) -> Draft:
+            return await self._declaring.draft(scope, known, revision, declaration, asking)
+
+        published = await self._publisher.publish(scope, f"declare:{request.commit_id}", build)
+        lexicon = await self._lexicons.at(scope, published.revision)
+        name = lexicon.known.canonical(declaration.name)
+        record = lexicon.declared.get(name)
+        since = record.recorded_at if record else published.revision
+        clocks = await self._clocks(scope, [since])
+        return pb.DeclarePredicateResponse(
+            revision=published.revision,
+            outcome=_outcome(published.outcome),
+            predicate=predicate_out(lexicon, name, since, clocks.get(since)),
+        )
+
+    async def end_statement(
+        self, scope: Scope, request: judging_pb.EndStatementRequest
+    ) -> judging_pb.EndStatementResponse:
+        """Raises StatementNotFound, ValidationFailed, Conflict."""
+        return await self._judging.end(scope, request)
+
+    async def deny_statement(
+        self, scope: Scope, request: judging_pb.DenyStatementRequest
+    ) -> judging_pb.DenyStatementResponse:
+        """Raises StatementNotFound, ValidationFailed, Conflict."""
+        return await self._judging.deny(scope, request)
+
+    async def restore_statement(
+        self, scope: Scope, request: judging_pb.RestoreStatementRequest
+    ) -> judging_pb.RestoreStatementResponse:
+        """Raises StatementNotFound, EndStated, Conflict."""
+        return await self._judging.restore(scope, request)
+
+    async def judge_pair(
+        self, scope: Scope, request: judging_pb.JudgePairRequest
+    ) -> judging_pb.JudgePairResponse:
+        """Raises StatementNotFound, ValidationFailed, Conflict."""
+        return await self._judging.judge(scope, request)
+
+    async def end_voice_aspect(
+        self, scope: Scope, request: judging_pb.EndVoiceAspectRequest
+    ) -> judging_pb.EndVoiceAspectResponse:
+        """Raises VoiceAspectNotFound, ValidationFailed, Conflict."""
+        return await self._voicing.end(scope, request)
+
+    async def restore_voice_aspect(
+        self, scope: Scope, request: judging_pb.RestoreVoiceAspectRequest
+    ) -> judging_pb.RestoreVoiceAspectResponse:
+        """Raises VoiceAspectNotFound, Conflict."""
+        return await self._voicing.restore(scope, request)
 
     async def merge(self, scope: Scope, request: entities_pb.MergeRequest) -> entities_pb.MergeResponse:
         """Makes entities read as another. See Merging."""
@@ -186,8 +277,8 @@ class Resolver:
             raise EpisodeNotFound(missing)
         return found
 
-    def _drafter(self, scope: Scope, known: Revision, draft: Draft) -> Drafter:
-        naming = Naming(self._graph, self._vocabulary, scope, known, draft)
+    async def _drafter(self, scope: Scope, known: Revision, draft: Draft) -> Drafter:
+        naming = Naming(self._graph, await self._lexicons.at(scope, known), scope, known, draft)
         return Drafter(self._graph, scope, naming, draft)
 
     async def _draft(
@@ -204,9 +295,12 @@ class Resolver:
         (episode,) = await self._kept(scope, [id])
         passages = {passage.id: passage for passage in await self._text.passages_of(scope, id)}
         said = _said(staged, episode, passages, self._vocabulary, draft)
-        await self._drafter(scope, known, draft).add(said)
+        await (await self._drafter(scope, known, draft)).add(said)
+        decide_said(scope, draft, self._now(), TEXT)
         if staged.HasField("setting"):
             setting = setting_in(staged.setting)
+            chunk = Chunk(id, setting, [passage.with_speaker for passage in passages.values()])
+            await self._sameness.add(scope, draft, known, chunk, self._now(), memo)
             offered = (fact.statement_id for fact in staged.setting.known_facts if fact.statement_id)
             draft.context = tuple(StatementId(id) for id in dict.fromkeys(offered))
             await self._verdicts.add(scope, draft, known, setting, episode.id, memo)

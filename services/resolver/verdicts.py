@@ -3,21 +3,25 @@
 A SINGLE slot needs no verdict to compete; there only near-equal objects are asked about, as duplicates.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
 from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, derive_id
-from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.instants import Instant
+from services.domain.lexicon import Lexicon
+from services.domain.predicates import Cardinality
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.scope import Scope
 from services.llm.port import Answer, Embedder, Engine
 from services.llm.tasks import Judged, JudgeStatements, KnownFact, Pair, Setting
 from services.resolver.change import Draft
+from services.resolver.deciding import Action, by_model, decide
 from services.resolver.memo import Memo
 from services.stores.graph.port import AsOf, GraphStore, StatementView
+from services.stores.memory.lexicons import Lexicons
 from services.stores.vectors.port import Collection, VectorStore
 
 MAX_CANDIDATES = 10
@@ -49,13 +53,15 @@ class Verdicts:
         vectors: VectorStore,
         embedder: Embedder,
         engine: Engine,
-        vocabulary: Vocabulary,
+        lexicons: Lexicons,
+        now: Callable[[], Instant],
     ) -> None:
         self._graph = graph
         self._vectors = vectors
         self._embedder = embedder
         self._engine = engine
-        self._vocabulary = vocabulary
+        self._lexicons = lexicons
+        self._now = now
 
     async def add(
         self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
@@ -114,6 +120,8 @@ class Verdicts:
                 episode,
                 draft.revision,
             )
+            why = verdict.kind.name.lower()
+            decide(scope, draft, self._now(), Action.JUDGE, left, by_model(by, why), right)
 
     async def _nodes(
         self, scope: Scope, draft: Draft, statements: Sequence[Statement]
@@ -132,6 +140,7 @@ class Verdicts:
         offered: list[_Side] = []
         positions: dict[StatementId, int] = {}
         pairs: list[Pair] = []
+        lexicon = await self._lexicons.at(scope, known)
         for at, side in enumerate(new):
             siblings = [other for other in new[:at] if self._related(other.statement, side.statement)]
             known_ones = [_side_of(views[id]) for id in candidates[at] if id in views and views[id].spans]
@@ -139,7 +148,7 @@ class Verdicts:
                 other
                 for other in (*siblings, *known_ones)
                 if self._related(other.statement, side.statement)
-                and self._worth_asking(side, other, nodes[side.statement.predicate].key)
+                and _worth_asking(side, other, nodes[side.statement.predicate].key, lexicon)
             ]
             for other in fitting[:MAX_CANDIDATES]:
                 if other.statement.id not in positions:
@@ -182,12 +191,14 @@ class Verdicts:
         same_object = one.object == other.object and not isinstance(one.object, Literal)
         return one.id != other.id and (one.subject == other.subject or same_object)
 
-    def _worth_asking(self, new: _Side, other: _Side, predicate_key: str) -> bool:
-        one, two = new.statement, other.statement
-        same_slot = (one.subject, one.predicate) == (two.subject, two.predicate)
-        if same_slot and self._vocabulary.cardinality(predicate_key) is Cardinality.SINGLE:
-            return fuzz.ratio(new.target.casefold(), other.target.casefold()) >= _NEAR_EQUAL
-        return True
+
+def _worth_asking(new: _Side, other: _Side, predicate_key: str, lexicon: Lexicon) -> bool:
+    one, two = new.statement, other.statement
+    read = [lexicon.merged.get(side.predicate, side.predicate) for side in (one, two)]
+    same_slot = one.subject == two.subject and read[0] == read[1]
+    if same_slot and lexicon.cardinality(predicate_key) is Cardinality.SINGLE:
+        return fuzz.ratio(new.target.casefold(), other.target.casefold()) >= _NEAR_EQUAL
+    return True
 
 
 def _first_told(draft: Draft) -> list[Statement]:

@@ -1,7 +1,7 @@
 """Voice: a new sentence of the user's voice is a duplicate of one that is held, replaces one, or is new."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from services.domain.facts import VoiceFact
 from services.domain.ids import EpisodeId, PassageId, RecordId, Revision, VoiceId, derive_id
@@ -10,9 +10,10 @@ from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
 from services.domain.names import name_key
 from services.domain.scope import Scope
 from services.domain.voice import claims_at, held
-from services.llm.port import Embedder, Engine
+from services.llm.port import Answer, Embedder, Engine
 from services.llm.tasks import JudgedVoice, JudgeVoice, KnownFact, Pair, Setting, VoiceVerdict
 from services.resolver.change import Draft
+from services.resolver.deciding import RULE, Action, By, by_model, decide
 from services.resolver.memo import Memo, VoicePairs
 from services.stores.memory.port import VoiceStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
@@ -36,11 +37,19 @@ class Spoken:
 class Voice:
     """Drafts voice aspects, their claims and ends."""
 
-    def __init__(self, voice: VoiceStore, vectors: VectorStore, embedder: Embedder, engine: Engine) -> None:
+    def __init__(
+        self,
+        voice: VoiceStore,
+        vectors: VectorStore,
+        embedder: Embedder,
+        engine: Engine,
+        now: Callable[[], Instant],
+    ) -> None:
         self._voice = voice
         self._vectors = vectors
         self._embedder = embedder
         self._engine = engine
+        self._now = now
 
     async def add(
         self,
@@ -57,11 +66,13 @@ class Voice:
             return
         candidates, pairs = await self._pairs(scope, known, spoken)
         verdicts: Sequence[VoiceVerdict] = ()
+        by = RULE
         if pairs:
             shown = [KnownFact(aspect.text, claims_at(aspect, known)[0].attested_at) for aspect in candidates]
             task = JudgeVoice([one.fact for one in spoken], shown, pairs, setting)
             asked = tuple((pair.new, candidates[pair.candidate].id) for pair in pairs)
-            verdicts = _offered(await self._judged(scope, task, asked, memo), pairs)
+            answer = await self._judged(scope, task, asked, memo)
+            verdicts, by = _offered(answer.value, pairs), by_model(answer.receipt)
         told = await self._told(scope, spoken)
         for at, one in enumerate(spoken):
             mine = [verdict for verdict in verdicts if verdict.new == at]
@@ -70,13 +81,22 @@ class Voice:
             self._claim(scope, draft, voice, one, episode)
             for verdict in mine:
                 old = candidates[verdict.candidate].id
-                if same is None and old != voice:
+                ends = same is None and old != voice
+                if ends:
                     self._end(scope, draft, old, voice, one, episode, verdict.why)
+                if ends or verdict.duplicate:
+                    self._decide(scope, draft, old, voice, by, "replaced" if ends else "duplicate")
 
-    async def _judged(self, scope: Scope, task: JudgeVoice, asked: VoicePairs, memo: Memo) -> JudgedVoice:
+    def _decide(self, scope: Scope, draft: Draft, old: VoiceId, new: VoiceId, by: By, why: str) -> None:
+        told = replace(by, why=why)
+        decide(scope, draft, self._now(), Action.JUDGE_VOICE, old, told, new if new != old else "")
+
+    async def _judged(
+        self, scope: Scope, task: JudgeVoice, asked: VoicePairs, memo: Memo
+    ) -> Answer[JudgedVoice]:
         if asked not in memo.voice:
             answer = await self._engine.judge_voice(scope, task)
-            memo.voice[asked] = answer.value
+            memo.voice[asked] = answer
             memo.receipts.append(answer.receipt)
         return memo.voice[asked]
 

@@ -88,6 +88,7 @@ def _recall(resources: "Resources") -> object:
             voice=memory.voice,
             readings=memory.readings,
             revisions=memory.revisions,
+            decisions=memory.decisions,
             vectors=resources.vectors,
             embedder=resources.embedder,
             vocabulary=default_vocabulary(),

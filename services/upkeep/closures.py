@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Protocol, Self, TypeVar
 
 from services.domain.beliefs import SlotRecords, derive, in_force
-from services.domain.graph import Entity, Literal, Statement, statement_id
+from services.domain.graph import Entity, Literal, Statement
 from services.domain.identity import Merge, merged
 from services.domain.ids import EntityId, RecordId, Revision, StatementId
-from services.domain.predicates import Cardinality, Vocabulary
+from services.domain.lexicon import Lexicon
+from services.domain.predicates import Cardinality
 from services.domain.scope import Scope
 from services.domain.slots import Reading, closures
 from services.domain.timeline import DerivedSpan
-from services.stores.graph.port import GraphStore, NodePair, Records
+from services.stores.graph.port import GraphStore, Records
+from services.stores.graph.ties import Ties
 from services.stores.memory.groups import connected
 from services.upkeep.parts import Stores
 
@@ -41,7 +42,7 @@ class Closure:
     Raises StoreUnavailable. As large as what the statements depend on: a slot may tie many together.
     """
 
-    vocabulary: Vocabulary
+    lexicon: Lexicon
     known_at: Revision
     records: Records = NOTHING
     nodes: dict[EntityId, Entity] = field(default_factory=dict)
@@ -55,11 +56,11 @@ class Closure:
         cls,
         stores: Stores,
         scope: Scope,
-        vocabulary: Vocabulary,
+        lexicon: Lexicon,
         known_at: Revision,
         ids: Iterable[StatementId],
     ) -> Self:
-        closure = cls(vocabulary, known_at)
+        closure = cls(lexicon, known_at)
         wanted, known = set(ids), set[StatementId]()
         while wanted:
             stored = await stores.graph.records(scope, sorted(wanted))
@@ -77,7 +78,7 @@ class Closure:
     def cardinality(self, predicate: EntityId) -> Cardinality:
         """MULTI for one that was forgotten, or is not there."""
         key = self.nodes[predicate].key if predicate in self.nodes else ""
-        return self.vocabulary.cardinality(key) if key else Cardinality.MULTI
+        return self.lexicon.cardinality(self.lexicon.name_of(predicate) or key)
 
     def whole(self) -> set[StatementId]:
         """Statements of which all that they depend on is there.
@@ -95,7 +96,8 @@ class Closure:
 
     @property
     def _reading(self) -> Reading:
-        return Reading(self.reads, {entity.id: entity.key for entity in self.nodes.values()})
+        keys = {entity.id: entity.key for entity in self.nodes.values()}
+        return Reading({**self.lexicon.merged, **self.reads}, keys, self.lexicon.inverses)
 
     def derived(self) -> Sequence[DerivedSpan]:
         """The spans that follow from the records as known; records of absent statements say nothing."""
@@ -126,22 +128,24 @@ class Closure:
             groups[into].add(node)
 
         def alike(node: EntityId) -> set[EntityId]:
-            return groups.get(self.reads.get(node, node)) or {node}
+            found = groups.get(self.reads.get(node, node)) or {node}
+            return {one for id in found for one in self.lexicon.alike(id)}
 
-        single: set[NodePair] = set()
-        tied = {side for verdict in stored.verdicts for side in (verdict.left, verdict.right)}
-        for one in stored.statements:
-            subjects, predicates = alike(one.subject), alike(one.predicate)
-            if self.cardinality(self.reads.get(one.predicate, one.predicate)) is Cardinality.SINGLE:
-                single.update(product(subjects, predicates))
-            targets: set[EntityId | Literal] = {one.object}
-            if not isinstance(one.object, Literal):
-                targets |= alike(one.object)
-            if len(subjects) * len(predicates) * len(targets) > 1:
-                tied |= {statement_id(scope, *triple) for triple in product(subjects, predicates, targets)}
-        if single:
-            for ids in (await graph.slots(scope, sorted(single))).values():
-                tied.update(ids)
+        def turned(predicate: EntityId) -> set[EntityId]:
+            inverse = self.lexicon.inverse_of(predicate)
+            return set(self.lexicon.alike(inverse)) if inverse else set()
+
+        def single(predicate: EntityId) -> bool:
+            shown = self.reads.get(predicate, predicate)
+            return self.cardinality(shown) is Cardinality.SINGLE
+
+        def single_from_object(predicate: EntityId) -> bool:
+            inverse = self.lexicon.inverse_of(predicate)
+            return inverse is not None and self.cardinality(inverse) is Cardinality.SINGLE
+
+        ties = Ties(graph, scope, alike, turned, single, single_from_object)
+        tied = await ties.of(stored.statements)
+        tied |= {side for verdict in stored.verdicts for side in (verdict.left, verdict.right)}
         return tied
 
 

@@ -11,6 +11,7 @@ from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.domain.timeline import DerivedSpan
 from services.stores.graph.port import KeepsHulls, Records
+from services.stores.memory.lexicons import Lexicons
 from services.stores.vectors.port import Collection
 from services.upkeep.checks import Looking, Seen, vector_differences
 from services.upkeep.closures import Closure, nodes_of
@@ -24,7 +25,7 @@ class StatementCheck:
 
     def __init__(self, looking: Looking) -> None:
         self._stores = looking.stores
-        self._vocabulary = looking.vocabulary
+        self._lexicons = Lexicons(looking.stores.readings, looking.vocabulary)
 
     async def pages(self, scope: Scope) -> AsyncIterator[Sequence[str]]:
         async for ids in pages(lambda page: self._stores.graph.scan(scope, page)):
@@ -32,7 +33,8 @@ class StatementCheck:
 
     async def look(self, seen: Seen, units: Sequence[str]) -> list[Difference]:
         ids = [StatementId(unit) for unit in units]
-        closure = await Closure.of(self._stores, seen.scope, self._vocabulary, seen.known_at, ids)
+        lexicon = await self._lexicons.at(seen.scope, seen.known_at)
+        closure = await Closure.of(self._stores, seen.scope, lexicon, seen.known_at, ids)
         asked = set(ids)
         every = [one for one in closure.records.statements if one.id in asked]
         mine = [one for one in every if one.created_at <= seen.known_at]

@@ -30,6 +30,12 @@ def claim(subject: str, predicate: str, target: str, fact: str) -> WorldFact:
     return WorldFact(FactKind.CLAIM, person, predicate, Mention(target), fact, 0, fact)
 
 
+def entities(names: Sequence[str], pairs: Sequence[tuple[int, int]], said: str) -> tasks.JudgeEntities:
+    """Names of one text against each other, all of them on both sides."""
+    sides = [tasks.NamedEntity(name, EntityType.UNKNOWN, (), here=True) for name in names]
+    return tasks.JudgeEntities(sides, sides, [tasks.Pair(*pair) for pair in pairs], [said], SETTING)
+
+
 class EngineContract:
     """The contract. `engine` is a fixture of the subclass; it may be shared by all tests."""
 
@@ -105,6 +111,34 @@ class EngineContract:
         judged = (await engine.judge_statements(SCOPE, task)).value
         assert {tasks.Pair(one.new, one.candidate) for one in judged.verdicts} <= set(pairs)
 
+    async def test_an_acronym_that_the_text_spells_out_is_its_full_name(self, engine: Engine) -> None:
+        said = "Ana joined International Business Machines (IBM) in May."
+        task = entities(["International Business Machines", "IBM"], [(0, 1)], said)
+        verdicts = (await engine.judge_entities(SCOPE, task)).value.verdicts
+        assert [(one.new, one.candidate, one.same) for one in verdicts] == [(0, 1, True)]
+
+    async def test_a_full_name_and_its_initial_in_one_text_are_one(self, engine: Engine) -> None:
+        said = "Maya Kapoor leads Atlas. Maya K. lives in Graz."
+        verdicts = (
+            await engine.judge_entities(SCOPE, entities(["Maya Kapoor", "Maya K."], [(0, 1)], said))
+        ).value
+        assert [(one.new, one.candidate, one.same) for one in verdicts.verdicts] == [(0, 1, True)]
+
+    async def test_names_that_nothing_joins_are_not_joined(self, engine: Engine) -> None:
+        known = tasks.NamedEntity(
+            "Maya Kapoor", EntityType.PERSON, [tasks.KnownFact("Maya Kapoor likes tea.")]
+        )
+        new = tasks.NamedEntity(
+            "Maya K.", EntityType.PERSON, [tasks.KnownFact("Maya K. owns a kite.")], here=True
+        )
+        task = tasks.JudgeEntities([new], [known], [tasks.Pair(0, 0)], ["Maya K. owns a kite."], SETTING)
+        assert not [one for one in (await engine.judge_entities(SCOPE, task)).value.verdicts if one.same]
+
+    async def test_judges_only_entities_that_were_offered(self, engine: Engine) -> None:
+        task = entities(["Maya Kapoor", "Maya K.", "NYC", "New York City"], [(2, 3)], "Maya K. left NYC.")
+        verdicts = (await engine.judge_entities(SCOPE, task)).value.verdicts
+        assert {tasks.Pair(one.new, one.candidate) for one in verdicts} <= {tasks.Pair(2, 3)}
+
     async def test_the_same_sentence_said_again_is_a_duplicate(self, engine: Engine) -> None:
         said = "Always run the tests before you open a PR."
         new = [VoiceFact(said, 0, said, VoiceKind.DIRECTIVE)]
@@ -116,10 +150,11 @@ class EngineContract:
         receipts: Sequence[Receipt] = (
             (await engine.reflect(SCOPE, tasks.Reflect("", (), (), SETTING))).receipt,
             (await engine.classify(SCOPE, tasks.Classify((), (), SETTING))).receipt,
+            (await engine.judge_entities(SCOPE, tasks.JudgeEntities((), (), (), (), SETTING))).receipt,
             (await engine.judge_statements(SCOPE, tasks.JudgeStatements((), (), (), SETTING))).receipt,
             (await engine.judge_voice(SCOPE, tasks.JudgeVoice((), (), (), SETTING))).receipt,
         )
-        assert [receipt.calls for receipt in receipts] == [0, 0, 0, 0]
+        assert [receipt.calls for receipt in receipts] == [0, 0, 0, 0, 0]
 
     async def test_a_receipt_names_stage_engine_and_version(self, engine: Engine) -> None:
         receipt = (await engine.extract_world(SCOPE, extract("Bob joined the team."))).receipt

@@ -224,6 +224,37 @@ class GraphLists(GraphSuite):
         }
         assert await store.slots(make.scope, []) == await store.between(make.scope, []) == {}
 
+    async def test_statements_of_a_predicate(self, store: GraphStore, make: Maker) -> None:
+        rome = make.fact("Mara", "lives in", "Rome")
+        others = [
+            make.fact("Omar", "lives in", "Rome", revision=2),
+            make.fact("Mara", "lives in", "Paris", revision=3),
+            make.fact("Mara", "likes", "Rome", revision=4),
+            make.fact("Mara", "lives in", text("a boat"), revision=5),
+        ]
+        for commit in (*reversed(others), rome):
+            await store.apply(make.scope, commit)
+        # One without a span is of its predicate too.
+        unheld = replace(make.fact("Ugo", "lives in", "Rome", revision=6), opened=())
+        await store.apply(make.scope, unheld)
+        _, lives_in, to_rome = rome.entities
+        ids = [commit.statements[0].id for commit in (rome, *others, unheld)]
+        every = [ids[0], ids[1], ids[2], ids[4], ids[5]]
+        listed = await store.of_predicate(make.scope, lives_in.id, None, Page(10))
+        assert (listed.items, listed.after) == (every, "")
+        paged: list[StatementId] = []
+        after = ""
+        for _ in range(3):
+            listed = await store.of_predicate(make.scope, lives_in.id, None, Page(2, after))
+            paged, after = [*paged, *listed.items], listed.after
+        assert (paged, after) == (every, "")
+        of_rome = await store.of_predicate(make.scope, lives_in.id, to_rome.id, Page(10))
+        assert of_rome.items == [ids[0], ids[1], ids[5]]
+        first = await store.of_predicate(make.scope, lives_in.id, to_rome.id, Page(2))
+        rest = await store.of_predicate(make.scope, lives_in.id, to_rome.id, Page(2, first.after))
+        assert (first.items, rest.items, rest.after) == ([ids[0], ids[1]], [ids[5]], "")
+        assert (await store.of_predicate(make.scope, to_rome.id, None, Page(10))).items == []
+
     async def test_what_names_an_entity_in_any_place(self, store: GraphStore, make: Maker) -> None:
         """Believed or not, whenever recorded; each once, also when an entity is named twice."""
         commits = [

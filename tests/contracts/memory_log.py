@@ -11,7 +11,7 @@ from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.errors import UnstorableText, WriteConflict
-from services.stores.memory.port import Decision, LogState, RevisionEntry
+from services.stores.memory.port import Decision, DecisionFilter, LogState, RevisionEntry
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
 from services.stores.sql.engine import engine_for
@@ -238,3 +238,41 @@ class DecisionContract:
             await memory.decisions.record(SCOPE, [decision("a", 1), decision("b", 1, why=text)])
         assert (await memory.decisions.list_decisions(SCOPE, None, Page())).items == []
         assert (await memory.decisions.list_decisions(SCOPE, text, Page())).items == []
+
+    async def test_decisions_are_found_by_time_action_and_either_side(self, memory: SqlMemory) -> None:
+        made = [
+            decision("a", 1, at=5, other="right", why="word", request="r1"),
+            decision("b", 2, at=5),
+            replace(decision("c", 3, "right", at=7), action="end_statement"),
+        ]
+        await memory.decisions.record(SCOPE, made)
+        a, b, c = made
+
+        async def found(limit: int = 10, **where: Any) -> list[Decision]:
+            return list(await memory.decisions.find(SCOPE, DecisionFilter(**where), limit))
+
+        assert await found() == [c, b, a]
+        assert await found(2) == [c, b]
+        assert await found(after=(Instant(5), "b")) == [a]
+        assert await found(target="right") == [c, a]
+        assert await found(action="end_statement") == [c]
+        assert await found(since=Instant(6)) == [c]
+        assert await found(until=Instant(7)) == [b, a]
+        assert await found(target="nul\x00") == []
+        for twin in TWINS:
+            assert await memory.decisions.find(twin, DecisionFilter(), 10) == []
+
+    async def test_reasons_go_with_what_they_are_about(self, memory: SqlMemory) -> None:
+        made = [
+            decision("a", 1, why="one"),
+            decision("b", 1, "left", other="right", why="two"),
+            decision("c", 1, "third", why="three"),
+        ]
+        await memory.decisions.record(SCOPE, made)
+        for twin in TWINS:
+            await memory.decisions.forget_text(twin, ["target", "right", "third"])
+        for _ in range(2):
+            await memory.decisions.forget_text(SCOPE, ["target", "right", "nul\x00"])
+        await memory.decisions.record(SCOPE, made)
+        left = await memory.decisions.find(SCOPE, DecisionFilter(), 10)
+        assert [one.why for one in left] == ["three", "", ""]

@@ -10,6 +10,7 @@ from services.llm.port import Answer, Receipt
 T = TypeVar("T")
 
 Judge = Callable[[tasks.JudgeStatements], Sequence[tasks.PairVerdict]]
+JudgeEntities = Callable[[tasks.JudgeEntities], Sequence[tasks.EntityVerdict]]
 JudgeVoice = Callable[[tasks.JudgeVoice], Sequence[tasks.VoiceVerdict]]
 
 
@@ -26,6 +27,7 @@ class ScriptedEngine:
         self.kept: tasks.Kept | None = None
         self.classified: tasks.Classified | None = None
         self.judge: Judge = lambda _: ()
+        self.judge_of_entities: JudgeEntities = lambda _: ()
         self.judge_of_voice: JudgeVoice = lambda _: ()
 
     async def normalise(self, _scope: Scope, task: tasks.Normalise) -> Answer[tasks.Normalised]:
@@ -46,6 +48,9 @@ class ScriptedEngine:
             [(fact.aspect, fact.event_at) for fact in task.world], [fact.kind for fact in task.voice]
         )
         return self._answer("classify", task, self.classified or as_sent)
+
+    async def judge_entities(self, _scope: Scope, task: tasks.JudgeEntities) -> Answer[tasks.JudgedEntities]:
+        return self._answer("judge_entities", task, tasks.JudgedEntities(self.judge_of_entities(task)))
 
     async def judge_statements(self, _scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]:
         return self._answer("judge_statements", task, tasks.Judged(self.judge(task)))

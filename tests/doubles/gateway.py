@@ -147,7 +147,8 @@ async def running_gateway(
     _, keys["reader"] = await stores.keys.create(ACME, "reader", [KeyScope.READ])
     facts, meter = ScriptedFacts(), CountingMeter()
     settings = settings or GatewaySettings(gateway_port=0, drain_seconds=0.2)
-    gateway = await serve({**gateway_servicers(stores, facts), **(more or {})}, stores.keys, settings, meter)
+    servicers = {**gateway_servicers(stores, facts), **(more or {})}
+    gateway = await serve(servicers, stores.keys, stores.calls, settings, meter)
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{gateway.port}") as channel:
             yield RunningGateway(gateway, stores, channel, facts, meter, keys)

@@ -54,6 +54,22 @@ def unknown_candidate() -> Rule:
     return Rule("judge_statements", "", answer({"verdicts": [verdict]}))
 
 
+def everything_is_one() -> Rule:
+    """Every offered pair of names is judged one thing's, and some that were not offered."""
+    return Rule(
+        "judge_entities",
+        "",
+        lambda asked: answer(
+            {
+                "verdicts": [
+                    {"new": new, "candidate": candidate, "verdict": "SAME", "why": "one"}
+                    for new, candidate in [*asked.blocks["pairs"], [0, 99], [99, 0]]
+                ]
+            }
+        ),
+    )
+
+
 def contradiction_everywhere() -> Rule:
     """Every offered pair is judged a contradiction."""
     return Rule(

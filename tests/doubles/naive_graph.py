@@ -150,6 +150,18 @@ class NaiveGraph:
         }
         return {pair: ids for pair, ids in found.items() if ids}
 
+    async def of_predicate(
+        self, scope: Scope, predicate: EntityId, target: EntityId | None, page: Page
+    ) -> Listed[StatementId]:
+        found = [
+            s.id
+            for s in self._ordered(scope)
+            if s.predicate == predicate and (target is None or s.object == target)
+        ]
+        start = int(page.after or 0)
+        end = start + page.size
+        return Listed(found[start:end], str(end) if end < len(found) else "")
+
     async def naming(self, scope: Scope, entities: Sequence[EntityId], page: Page) -> Listed[StatementId]:
         wanted = set(entities)
         ids = [s.id for s in self._ordered(scope) if wanted & {s.subject, s.predicate, s.object}]

@@ -24,6 +24,7 @@ from palimpsest.v1 import (
     graph_pb2_grpc,
     jobs_pb2_grpc,
     memory_pb2_grpc,
+    privacy_pb2_grpc,
     recall_pb2_grpc,
 )
 from services.domain.instants import Instant
@@ -58,6 +59,7 @@ class Tenant:
         self.recall = recall_pb2_grpc.RecallServiceStub(self.channel)
         self.jobs = jobs_pb2_grpc.JobServiceStub(self.channel)
         self.credits = credits_pb2_grpc.CreditServiceStub(self.channel)
+        self.privacy = privacy_pb2_grpc.PrivacyServiceStub(self.channel)
         self.admin = admin_pb2_grpc.AdminServiceStub(self.channel)
 
     @property

@@ -43,6 +43,8 @@ _KINDS = (
     (re.compile(r"want|hope|goal|想|希望", re.IGNORECASE), "Goal"),
     (re.compile(r"plan|todo|打算", re.IGNORECASE), "Task"),
 )
+_SIMPLIFIED = str.maketrans("張偉陳麗國學華劉", "张伟陈丽国学华刘")
+_COMMON = {"works", "lives", "likes", "knows", "uses", "with", "from", "that"}
 _IDENTITY = {"lives_in", "works_at", "member_of"}
 
 
@@ -113,6 +115,23 @@ def _classify(asked: Asked) -> Reply:
     return answer({"world": world, "voice": voice})
 
 
+def _judge_entities(asked: Asked) -> Reply:
+    """SAME for names that can be one thing's where something else speaks for it; in doubt nothing."""
+    verdicts = []
+    for new, candidate in asked.blocks["pairs"]:
+        one, other = asked.blocks["new"][new], asked.blocks["candidates"][candidate]
+        if not _one_name(one["name"], other["name"]):
+            word = "DIFFERENT"
+        elif other["in_text"] or _shared_facts(one, other):
+            word = "SAME"
+        else:
+            continue
+        verdicts.append(
+            {"new": new, "candidate": candidate, "verdict": word, "why": "by what is said of them"}
+        )
+    return answer({"verdicts": verdicts})
+
+
 def _judge_statements(asked: Asked) -> Reply:
     verdicts = []
     for new, candidate in asked.blocks["pairs"]:
@@ -148,6 +167,7 @@ _TASKS: Mapping[str, Callable[[Asked], Reply]] = {
     "extract_voice": _extract_voice,
     "reflect": _reflect,
     "classify": _classify,
+    "judge_entities": _judge_entities,
     "judge_statements": _judge_statements,
     "judge_voice": _judge_voice,
 }
@@ -242,3 +262,24 @@ def _opposite(left: str, right: str) -> bool:
     stems = [re.sub(r"\b(loves?|hates?|now)\b|[ .]", "", one) for one in (left, right)]
     felt = [next((word[:4] for word in feelings if word in one), "") for one in (left, right)]
     return stems[0] == stems[1] and set(felt) == {"love", "hate"}
+
+
+def _one_name(one: str, other: str) -> bool:
+    """Whether two names can be one thing's: by initials, as an acronym, in either Chinese script."""
+    short, full = sorted((one.lower().translate(_SIMPLIFIED), other.lower().translate(_SIMPLIFIED)), key=len)
+    initials = "".join(word[0] for word in full.split())
+    begins = short.removesuffix(".").split()
+    parts = zip(begins, full.split(), strict=False)
+    return short in (full, initials, full[::2]) or (
+        len(begins) == len(full.split()) and all(word.startswith(begin) for begin, word in parts)
+    )
+
+
+def _shared_facts(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether something that is no part of their names is said of both."""
+    names = set(re.findall(r"\w+", f"{one['name']} {other['name']}".lower()))
+    said = [
+        set(re.findall(r"\w{4,}", " ".join(fact["fact"] for fact in side["facts"]).lower()))
+        for side in (one, other)
+    ]
+    return bool((said[0] & said[1]) - names - _COMMON)

@@ -20,8 +20,10 @@ from palimpsest.v1 import (
     memory_ingest_pb2,
     memory_statements_pb2,
     memory_voice_pb2,
+    privacy_pb2,
     recall_pb2,
     recall_subgraph_pb2,
+    statement_pb2,
 )
 from tests.e2e.talking import day
 
@@ -39,6 +41,8 @@ class Ids:
     statement: str
     subject: str
     predicate: str
+    other: str
+    voice: str
     words: tuple[str, str]
     trees: tuple[str, str, str] = (NOBODYS, NOBODYS, NOBODYS.replace("5", "4"))
     """Entities, of which the second reads as the first."""
@@ -46,7 +50,8 @@ class Ids:
     @property
     def ours(self) -> set[str]:
         """The ids that we made."""
-        return {self.episode, self.job, self.statement, self.subject, self.predicate, *self.trees}
+        own = {self.episode, self.job, self.statement, self.subject, self.predicate, self.other, self.voice}
+        return {*own, *self.trees}
 
 
 def an_entity(ids: Ids) -> entity_pb2.EntityRef:
@@ -139,6 +144,31 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
         graph_id=ids.graph, name_prefix=ids.words[0]
     ),
     "RecallService/Recall": recall,
+    "MemoryService/EndStatement": lambda ids: memory_statements_pb2.EndStatementRequest(
+        graph_id=ids.graph, statement_id=ids.statement, request_id=f"end-{ids.statement}"
+    ),
+    "MemoryService/DenyStatement": lambda ids: memory_statements_pb2.DenyStatementRequest(
+        graph_id=ids.graph, statement_id=ids.statement, request_id=f"deny-{ids.statement}"
+    ),
+    "MemoryService/RestoreStatement": lambda ids: memory_statements_pb2.RestoreStatementRequest(
+        graph_id=ids.graph, statement_id=ids.statement, request_id=f"restore-{ids.statement}"
+    ),
+    "MemoryService/JudgePair": lambda ids: memory_statements_pb2.JudgePairRequest(
+        graph_id=ids.graph,
+        statement_id=ids.statement,
+        other_statement_id=ids.other if ids.other != ids.statement else "another",
+        verdict=statement_pb2.VERDICT_KIND_COMPATIBLE,
+        request_id=f"judge-{ids.statement}",
+    ),
+    "MemoryService/EndVoiceAspect": lambda ids: memory_voice_pb2.EndVoiceAspectRequest(
+        graph_id=ids.graph, voice_aspect_id=ids.voice, request_id=f"end-{ids.voice}"
+    ),
+    "MemoryService/RestoreVoiceAspect": lambda ids: memory_voice_pb2.RestoreVoiceAspectRequest(
+        graph_id=ids.graph, voice_aspect_id=ids.voice, request_id=f"restore-{ids.voice}"
+    ),
+    "PrivacyService/ListAuditEvents": lambda ids: privacy_pb2.ListAuditEventsRequest(
+        graph_id=ids.graph, target_id=ids.statement
+    ),
     "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
     ),
@@ -178,6 +208,12 @@ NO_PLACE = {
     "MemoryService/GetEpisode": "EPISODE_NOT_FOUND",
     "MemoryService/DeleteEpisode": "EPISODE_NOT_FOUND",
     "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/EndStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/DenyStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/RestoreStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/JudgePair": "STATEMENT_NOT_FOUND",
+    "MemoryService/EndVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
+    "MemoryService/RestoreVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
     "MemoryService/GetTimeline": "ENTITY_NOT_FOUND",
     "MemoryService/GetEntity": "ENTITY_NOT_FOUND",
     "MemoryService/MergeEntities": "ENTITY_NOT_FOUND",
@@ -189,7 +225,11 @@ NO_PLACE = {
     "JobService/WatchJob": "JOB_NOT_FOUND",
 }
 """What an id that is not the caller's is answered with. Filters of lists just find nothing."""
-EMPTY = {"MemoryService/ListStatements": "statements", "CreditService/ListLedgerEntries": "entries"}
+EMPTY = {
+    "MemoryService/ListStatements": "statements",
+    "CreditService/ListLedgerEntries": "entries",
+    "PrivacyService/ListAuditEvents": "events",
+}
 MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
 ENDLESS = {"CreditService/WatchBalance"}
 """Streams that never end by themselves: their first message is read."""

@@ -20,6 +20,7 @@ from palimpsest.v1 import (
     memory_entities_pb2,
     memory_episodes_pb2,
     memory_statements_pb2,
+    recall_pb2,
 )
 from services.llm.openai_engine import OpenAIEngine
 from tests.builders import on
@@ -79,6 +80,9 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
     await memory.say(f"Always ask {who} about {what}.", "2025-01-02", request_id="r-1", session_id=SESSION)
     await memory.say(f"# {who}\n\n{who} likes {what}.\n", "2025-01-03", request_id="r-2", **document)
     (used,) = [one for one in await memory.statements() if one.predicate.name == "uses"]
+    (liked,) = [one for one in await memory.statements() if one.predicate.name == "likes"]
+    asked = [recall_pb2.RECALL_INCLUDE_VOICE]
+    (voice,) = (await memory.recall(f"Always ask {who} about {what}.", include=asked)).voice
     await memory.assert_triples(
         *((tree, "near", "home") for tree in ("Ash", "Birch", "Cedar")), request_id="r-3"
     )
@@ -95,6 +99,8 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
         statement=used.statement_id,
         subject=used.subject.entity_id,
         predicate=used.predicate.predicate_id,
+        other=liked.statement_id,
+        voice=voice.voice_aspect.voice_aspect_id,
         words=words,
         trees=(ash, birch, trees["Cedar"]),
     )
@@ -178,7 +184,7 @@ async def test_an_id_of_the_twins_is_like_one_of_nobody(twins: Twins, name: str)
     mine, theirs = twins.other, twins.one
     before = await theirs.state()
     foreign = replace(theirs.ids, words=mine.ids.words)
-    absent = Ids(GRAPH, NOBODYS, NOBODYS, NOBODYS, NOBODYS, NOBODYS, mine.ids.words)
+    absent = Ids(GRAPH, NOBODYS, NOBODYS, NOBODYS, NOBODYS, NOBODYS, NOBODYS, NOBODYS, mine.ids.words)
     answers = [await ask(mine.memory.tenant, name, ASKED[name](ids)) for ids in (foreign, absent)]
     if name in NO_PLACE:
         outlines = [outline(answer) for answer in answers if isinstance(answer, Refusal)]

@@ -119,6 +119,7 @@ async def a_memory(
             voice=world.memory.voice,
             readings=world.memory.readings,
             revisions=world.memory.revisions,
+            decisions=world.memory.decisions,
             vectors=world.vectors,
             embedder=embedder,
             vocabulary=vocabulary(single),

@@ -46,6 +46,7 @@ def test_the_order_is_that_of_the_design() -> None:
         "TenantLimits",
         "Admission",
         "Validate",
+        "KeepCalls",
     ]
 
 

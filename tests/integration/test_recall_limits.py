@@ -51,7 +51,7 @@ class TestDegraded:
         world = memory.world
         parts = Parts(
             world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
-            world.vectors,
+            world.memory.decisions, world.vectors,
             BrokenEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
@@ -69,9 +69,9 @@ class TestDegraded:
         broken = DownGraph()
         world = memory.world
         parts = Parts(
-            broken, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
-            world.vectors,  # type: ignore[arg-type]  # fails whatever is asked
-            HashEmbedder(), vocabulary(()),
+            broken,  # type: ignore[arg-type]  # fails whatever is asked
+            world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
+            world.memory.decisions, world.vectors, HashEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
         with pytest.raises(StoreUnavailable):

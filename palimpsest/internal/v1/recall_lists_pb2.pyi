@@ -379,3 +379,71 @@ class ListEntitiesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListEntitiesResponse: _TypeAlias = ListEntitiesResponse  # noqa: Y015
+
+@_typing.final
+class ListPredicatesRequest(_message.Message):
+    """Asks for the predicates of a graph."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECLARED_ONLY_FIELD_NUMBER: _builtins.int
+    KNOWN_AT_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    declared_only: _builtins.bool
+    """Only declared ones."""
+    page_size: _builtins.int
+    """Items at the most."""
+    after: _builtins.str
+    """Where the last page stopped."""
+    @_builtins.property
+    def known_at(self) -> _values_pb2.KnownAt:
+        """Which knowledge to answer from."""
+
+    def __init__(
+        self,
+        *,
+        declared_only: _builtins.bool = ...,
+        known_at: _values_pb2.KnownAt | None = ...,
+        page_size: _builtins.int = ...,
+        after: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["known_at", b"known_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "declared_only", b"declared_only", "known_at", b"known_at", "page_size", b"page_size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPredicatesRequest: _TypeAlias = ListPredicatesRequest  # noqa: Y015
+
+@_typing.final
+class ListPredicatesResponse(_message.Message):
+    """Predicates."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PREDICATES_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    after: _builtins.str
+    """Where this page stopped, "" when there is no more."""
+    revision: _builtins.int
+    """The revision answered from."""
+    @_builtins.property
+    def predicates(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Predicate]:
+        """By name."""
+
+    def __init__(
+        self,
+        *,
+        predicates: _abc.Iterable[_values_pb2.Predicate] | None = ...,
+        after: _builtins.str = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "predicates", b"predicates", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListPredicatesResponse: _TypeAlias = ListPredicatesResponse  # noqa: Y015

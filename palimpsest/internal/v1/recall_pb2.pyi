@@ -874,6 +874,7 @@ class ReadStatementResponse(_message.Message):
     STATEMENT_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     DEPENDENT_IDS_FIELD_NUMBER: _builtins.int
+    VERDICTS_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision answered from."""
     @_builtins.property
@@ -884,20 +885,81 @@ class ReadStatementResponse(_message.Message):
     def dependent_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Statements that relied on it, oldest first."""
 
+    @_builtins.property
+    def verdicts(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Verdict]:
+        """Verdicts on pairs that it is in, earliest recorded first."""
+
     def __init__(
         self,
         *,
         statement: _values_pb2.Statement | None = ...,
         revision: _builtins.int = ...,
         dependent_ids: _abc.Iterable[_builtins.str] | None = ...,
+        verdicts: _abc.Iterable[_values_pb2.Verdict] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["statement", b"statement"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dependent_ids", b"dependent_ids", "revision", b"revision", "statement", b"statement"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dependent_ids", b"dependent_ids", "revision", b"revision", "statement", b"statement", "verdicts", b"verdicts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReadStatementResponse: _TypeAlias = ReadStatementResponse  # noqa: Y015
+
+@_typing.final
+class ReadVoiceAspectRequest(_message.Message):
+    """Asks for a sentence of the voice."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOICE_ID_FIELD_NUMBER: _builtins.int
+    KNOWN_AT_FIELD_NUMBER: _builtins.int
+    voice_id: _builtins.str
+    """Its id."""
+    @_builtins.property
+    def known_at(self) -> _values_pb2.KnownAt:
+        """Which knowledge to read."""
+
+    def __init__(
+        self,
+        *,
+        voice_id: _builtins.str = ...,
+        known_at: _values_pb2.KnownAt | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["known_at", b"known_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["known_at", b"known_at", "voice_id", b"voice_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadVoiceAspectRequest: _TypeAlias = ReadVoiceAspectRequest  # noqa: Y015
+
+@_typing.final
+class ReadVoiceAspectResponse(_message.Message):
+    """A sentence of the voice."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOICE_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """The revision answered from."""
+    @_builtins.property
+    def voice(self) -> _values_pb2.VoiceAspect:
+        """The sentence."""
+
+    def __init__(
+        self,
+        *,
+        voice: _values_pb2.VoiceAspect | None = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["voice", b"voice"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["revision", b"revision", "voice", b"voice"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadVoiceAspectResponse: _TypeAlias = ReadVoiceAspectResponse  # noqa: Y015
 
 @_typing.final
 class ListStatementsRequest(_message.Message):

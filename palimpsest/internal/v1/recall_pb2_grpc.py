@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from palimpsest.internal.v1 import recall_decisions_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2
 from palimpsest.internal.v1 import recall_diff_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2
 from palimpsest.internal.v1 import recall_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__pb2
@@ -77,6 +78,16 @@ class RecallServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineResponse.FromString,
                 _registered_method=True)
+        self.ListDecisions = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ListDecisions',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsResponse.FromString,
+                _registered_method=True)
+        self.ReadVoiceAspect = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ReadVoiceAspect',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectResponse.FromString,
+                _registered_method=True)
         self.ListEpisodes = channel.unary_unary(
                 '/palimpsest.internal.v1.RecallService/ListEpisodes',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEpisodesRequest.SerializeToString,
@@ -96,6 +107,11 @@ class RecallServiceStub:
                 '/palimpsest.internal.v1.RecallService/ListEntities',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
+                _registered_method=True)
+        self.ListPredicates = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ListPredicates',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesResponse.FromString,
                 _registered_method=True)
         self.Diff = channel.unary_unary(
                 '/palimpsest.internal.v1.RecallService/Diff',
@@ -164,6 +180,20 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDecisions(self, request, context):
+        """What was decided on a graph, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadVoiceAspect(self, request, context):
+        """One sentence of the voice, as it reads at a revision.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListEpisodes(self, request, context):
         """Episodes by filter, paged.
         """
@@ -187,6 +217,13 @@ class RecallServiceServicer:
 
     def ListEntities(self, request, context):
         """Entities by filter, paged.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPredicates(self, request, context):
+        """The predicates of a graph: declared, shipped and met ones by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -242,6 +279,16 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadTimelineResponse.SerializeToString,
             ),
+            'ListDecisions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDecisions,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsResponse.SerializeToString,
+            ),
+            'ReadVoiceAspect': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadVoiceAspect,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectResponse.SerializeToString,
+            ),
             'ListEpisodes': grpc.unary_unary_rpc_method_handler(
                     servicer.ListEpisodes,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEpisodesRequest.FromString,
@@ -261,6 +308,11 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.ListEntities,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.SerializeToString,
+            ),
+            'ListPredicates': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPredicates,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesResponse.SerializeToString,
             ),
             'Diff': grpc.unary_unary_rpc_method_handler(
                     servicer.Diff,
@@ -496,6 +548,60 @@ class RecallService:
             _registered_method=True)
 
     @staticmethod
+    def ListDecisions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ListDecisions',
+            palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2.ListDecisionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadVoiceAspect(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ReadVoiceAspect',
+            palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__pb2.ReadVoiceAspectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListEpisodes(request,
             target,
             options=(),
@@ -593,6 +699,33 @@ class RecallService:
             '/palimpsest.internal.v1.RecallService/ListEntities',
             palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListEntitiesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPredicates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ListPredicates',
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2.ListPredicatesResponse.FromString,
             options,
             channel_credentials,
             insecure,

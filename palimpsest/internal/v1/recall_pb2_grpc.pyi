@@ -5,6 +5,7 @@ Recall: reads memory, owns no rows."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import recall_decisions_pb2 as _recall_decisions_pb2
 from palimpsest.internal.v1 import recall_diff_pb2 as _recall_diff_pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as _recall_lists_pb2
 from palimpsest.internal.v1 import recall_pb2 as _recall_pb2
@@ -51,6 +52,10 @@ class RecallServiceStub:
     """Statements by filter, paged."""
     ReadTimeline: _grpc.UnaryUnaryMultiCallable[_recall_pb2.ReadTimelineRequest, _recall_pb2.ReadTimelineResponse]
     """The spans of one subject and predicate in world-time order."""
+    ListDecisions: _grpc.UnaryUnaryMultiCallable[_recall_decisions_pb2.ListDecisionsRequest, _recall_decisions_pb2.ListDecisionsResponse]
+    """What was decided on a graph, newest first."""
+    ReadVoiceAspect: _grpc.UnaryUnaryMultiCallable[_recall_pb2.ReadVoiceAspectRequest, _recall_pb2.ReadVoiceAspectResponse]
+    """One sentence of the voice, as it reads at a revision."""
     ListEpisodes: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEpisodesRequest, _recall_lists_pb2.ListEpisodesResponse]
     """Episodes by filter, paged."""
     ListVoiceAspects: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListVoiceAspectsRequest, _recall_lists_pb2.ListVoiceAspectsResponse]
@@ -59,6 +64,8 @@ class RecallServiceStub:
     """One entity, by id or name."""
     ListEntities: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]
     """Entities by filter, paged."""
+    ListPredicates: _grpc.UnaryUnaryMultiCallable[_recall_lists_pb2.ListPredicatesRequest, _recall_lists_pb2.ListPredicatesResponse]
+    """The predicates of a graph: declared, shipped and met ones by name."""
     Diff: _grpc.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]
     """What changed between two dates, or between two beliefs."""
 
@@ -83,6 +90,10 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """Statements by filter, paged."""
     ReadTimeline: _aio.UnaryUnaryMultiCallable[_recall_pb2.ReadTimelineRequest, _recall_pb2.ReadTimelineResponse]  # type: ignore[assignment]
     """The spans of one subject and predicate in world-time order."""
+    ListDecisions: _aio.UnaryUnaryMultiCallable[_recall_decisions_pb2.ListDecisionsRequest, _recall_decisions_pb2.ListDecisionsResponse]  # type: ignore[assignment]
+    """What was decided on a graph, newest first."""
+    ReadVoiceAspect: _aio.UnaryUnaryMultiCallable[_recall_pb2.ReadVoiceAspectRequest, _recall_pb2.ReadVoiceAspectResponse]  # type: ignore[assignment]
+    """One sentence of the voice, as it reads at a revision."""
     ListEpisodes: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEpisodesRequest, _recall_lists_pb2.ListEpisodesResponse]  # type: ignore[assignment]
     """Episodes by filter, paged."""
     ListVoiceAspects: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListVoiceAspectsRequest, _recall_lists_pb2.ListVoiceAspectsResponse]  # type: ignore[assignment]
@@ -91,6 +102,8 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """One entity, by id or name."""
     ListEntities: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListEntitiesRequest, _recall_lists_pb2.ListEntitiesResponse]  # type: ignore[assignment]
     """Entities by filter, paged."""
+    ListPredicates: _aio.UnaryUnaryMultiCallable[_recall_lists_pb2.ListPredicatesRequest, _recall_lists_pb2.ListPredicatesResponse]  # type: ignore[assignment]
+    """The predicates of a graph: declared, shipped and met ones by name."""
     Diff: _aio.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]  # type: ignore[assignment]
     """What changed between two dates, or between two beliefs."""
 
@@ -162,6 +175,22 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         """The spans of one subject and predicate in world-time order."""
 
     @_abc_1.abstractmethod
+    def ListDecisions(
+        self,
+        request: _recall_decisions_pb2.ListDecisionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_decisions_pb2.ListDecisionsResponse, _abc.Awaitable[_recall_decisions_pb2.ListDecisionsResponse]]:
+        """What was decided on a graph, newest first."""
+
+    @_abc_1.abstractmethod
+    def ReadVoiceAspect(
+        self,
+        request: _recall_pb2.ReadVoiceAspectRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_pb2.ReadVoiceAspectResponse, _abc.Awaitable[_recall_pb2.ReadVoiceAspectResponse]]:
+        """One sentence of the voice, as it reads at a revision."""
+
+    @_abc_1.abstractmethod
     def ListEpisodes(
         self,
         request: _recall_lists_pb2.ListEpisodesRequest,
@@ -192,6 +221,14 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_lists_pb2.ListEntitiesResponse, _abc.Awaitable[_recall_lists_pb2.ListEntitiesResponse]]:
         """Entities by filter, paged."""
+
+    @_abc_1.abstractmethod
+    def ListPredicates(
+        self,
+        request: _recall_lists_pb2.ListPredicatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_recall_lists_pb2.ListPredicatesResponse, _abc.Awaitable[_recall_lists_pb2.ListPredicatesResponse]]:
+        """The predicates of a graph: declared, shipped and met ones by name."""
 
     @_abc_1.abstractmethod
     def Diff(

@@ -22,41 +22,46 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from palimpsest.internal.v1 import resolver_judging_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2
 from palimpsest.internal.v1 import resolver_entities_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2
 from palimpsest.internal.v1 import values_pb2 as palimpsest_dot_internal_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%palimpsest/internal/v1/resolver.proto\x12\x16palimpsest.internal.v1\x1a.palimpsest/internal/v1/resolver_entities.proto\x1a#palimpsest/internal/v1/values.proto\"\xbd\x01\n\x11StoreFactsRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x30\n\x05world\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.WorldFact\x12\x30\n\x05voice\x18\x03 \x03(\x0b\x32!.palimpsest.internal.v1.VoiceFact\x12\x30\n\x07setting\x18\x04 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Setting\"\x14\n\x12StoreFactsResponse\"$\n\x0eResolveRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"\xe7\x01\n\x07Outcome\x12\x16\n\x0e\x65ntities_added\x18\x01 \x03(\t\x12\x18\n\x10statements_added\x18\x02 \x03(\t\x12\x1a\n\x12statements_expired\x18\x03 \x03(\t\x12\x18\n\x10statements_ended\x18\x04 \x03(\t\x12\x1b\n\x13statements_restored\x18\x05 \x03(\t\x12\x13\n\x0bvoice_added\x18\x06 \x03(\t\x12\x13\n\x0bvoice_ended\x18\x07 \x03(\t\x12\x0e\n\x06\x63laims\x18\x08 \x01(\x05\x12\x0c\n\x04\x65nds\x18\t \x01(\x05\x12\x0f\n\x07\x64\x65nials\x18\n \x01(\x05\"\xbe\x01\n\x0fResolveResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x30\n\x07outcome\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Outcome\x12\x31\n\x08receipts\x18\x03 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Receipt\x12\x34\n\x07\x64ropped\x18\x04 \x03(\x0b\x32#.palimpsest.internal.v1.DroppedFact\"\xf8\x03\n\tAssertion\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .palimpsest.internal.v1.FactKind\x12\x30\n\x07subject\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Mention\x12\x11\n\tpredicate\x18\x03 \x01(\t\x12.\n\x06object\x18\x04 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Target\x12\x0c\n\x04\x66\x61\x63t\x18\x05 \x01(\t\x12\x12\n\x05start\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12:\n\x0fstart_precision\x18\x07 \x01(\x0e\x32!.palimpsest.internal.v1.Precision\x12\x10\n\x03\x65nd\x18\x08 \x01(\x03H\x01\x88\x01\x01\x12\x38\n\rend_precision\x18\t \x01(\x0e\x32!.palimpsest.internal.v1.Precision\x12\x11\n\x04seen\x18\n \x01(\x03H\x02\x88\x01\x01\x12\x13\n\x0b\x61ttested_at\x18\x0b \x01(\x03\x12\x12\n\nconfidence\x18\x0c \x01(\x01\x12\r\n\x05quote\x18\r \x01(\t\x12\x12\n\nepisode_id\x18\x0e \x01(\t\x12\x12\n\npassage_id\x18\x0f \x01(\t\x12\x0e\n\x06\x61spect\x18\x10 \x01(\tB\x08\n\x06_startB\x06\n\x04_endB\x07\n\x05_seen\"Y\n\rAssertRequest\x12\x11\n\tcommit_id\x18\x01 \x01(\t\x12\x35\n\nassertions\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.Assertion\"\x80\x01\n\x0e\x41ssertResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x15\n\rstatement_ids\x18\x02 \x03(\t\x12\x30\n\x07outcome\x18\x03 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Outcome\x12\x13\n\x0b\x65pisode_ids\x18\x04 \x03(\t\"R\n\rRevokeRequest\x12\x11\n\tcommit_id\x18\x01 \x01(\t\x12\x12\n\nepisode_id\x18\x02 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x03 \x01(\t\x12\x0b\n\x03why\x18\x04 \x01(\t\"\x92\x01\n\x0eRevokeResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x30\n\x07outcome\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Outcome\x12\x0e\n\x06\x63laims\x18\x03 \x01(\x05\x12\x0c\n\x04\x65nds\x18\x04 \x01(\x05\x12\x0f\n\x07\x64\x65nials\x18\x05 \x01(\x05\x12\r\n\x05voice\x18\x06 \x01(\x05\"g\n\x15\x45ndUnsupportedRequest\x12\x11\n\tcommit_id\x18\x01 \x01(\t\x12\x1b\n\x13removed_passage_ids\x18\x02 \x03(\t\x12\n\n\x02\x61t\x18\x03 \x01(\x03\x12\x12\n\nepisode_id\x18\x04 \x01(\t\"\\\n\x16\x45ndUnsupportedResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x30\n\x07outcome\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Outcome2\xa1\x05\n\x0fResolverService\x12\x63\n\nStoreFacts\x12).palimpsest.internal.v1.StoreFactsRequest\x1a*.palimpsest.internal.v1.StoreFactsResponse\x12Z\n\x07Resolve\x12&.palimpsest.internal.v1.ResolveRequest\x1a\'.palimpsest.internal.v1.ResolveResponse\x12W\n\x06\x41ssert\x12%.palimpsest.internal.v1.AssertRequest\x1a&.palimpsest.internal.v1.AssertResponse\x12W\n\x06Revoke\x12%.palimpsest.internal.v1.RevokeRequest\x1a&.palimpsest.internal.v1.RevokeResponse\x12o\n\x0e\x45ndUnsupported\x12-.palimpsest.internal.v1.EndUnsupportedRequest\x1a..palimpsest.internal.v1.EndUnsupportedResponse\x12T\n\x05Merge\x12$.palimpsest.internal.v1.MergeRequest\x1a%.palimpsest.internal.v1.MergeResponse\x12T\n\x05Split\x12$.palimpsest.internal.v1.SplitRequest\x1a%.palimpsest.internal.v1.SplitResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%palimpsest/internal/v1/resolver.proto\x12\x16palimpsest.internal.v1\x1a-palimpsest/internal/v1/resolver_judging.proto\x1a.palimpsest/internal/v1/resolver_entities.proto\x1a#palimpsest/internal/v1/values.proto\"\xbd\x01\n\x11StoreFactsRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x30\n\x05world\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.WorldFact\x12\x30\n\x05voice\x18\x03 \x03(\x0b\x32!.palimpsest.internal.v1.VoiceFact\x12\x30\n\x07setting\x18\x04 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Setting\"\x14\n\x12StoreFactsResponse\"$\n\x0eResolveRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"\xe7\x01\n\x07Outcome\x12\x16\n\x0e\x65ntities_added\x18\x01 \x03(\t\x12\x18\n\x10statements_added\x18\x02 \x03(\t\x12\x1a\n\x12statements_expired\x18\x03 \x03(\t\x12\x18\n\x10statements_ended\x18\x04 \x03(\t\x12\x1b\n\x13statements_restored\x18\x05 \x03(\t\x12\x13\n\x0bvoice_added\x18\x06 \x03(\t\x12\x13\n\x0bvoice_ended\x18\x07 \x03(\t\x12\x0e\n\x06\x63laims\x18\x08 \x01(\x05\x12\x0c\n\x04\x65nds\x18\t \x01(\x05\x12\x0f\n\x07\x64\x65nials\x18\n \x01(\x05\"\xbe\x01\n\x0fResolveResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x30\n\x07outcome\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Outcome\x12\x31\n\x08receipts\x18\x03 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Receipt\x12\x34\n\x07\x64ropped\x18\x04 \x03(\x0b\x32#.palimpsest.internal.v1.DroppedFact\"\xf8\x03\n\tAssertion\x12.\n\x04kind\x18\x01 \x01(\x0e\x32 .palimpsest.internal.v1.FactKind\x12\x30\n\x07subject\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Mention\x12\x11\n\tpredicate\x18\x03 \x01(\t\x12.\n\x06object\x18\x04 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Target\x12\x0c\n\x04\x66\x61\x63t\x18\x05 \x01(\t\x12\x12\n\x05start\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12:\n\x0fstart_precision\x18\x07 \x01(\x0e\x32!.palimpsest.internal.v1.Precision\x12\x10\n\x03\x65nd\x18\x08 \x01(\x03H\x01\x88\x01\x01\x12\x38\n\rend_precision\x18\t \x01(\x0e\x32!.palimpsest.internal.v1.Precision\x12\x11\n\x04seen\x18\n \x01(\x03H\x02\x88\x01\x01\x12\x13\n\x0b\x61ttested_at\x18\x0b \x01(\x03\x12\x12\n\nconfidence\x18\x0c \x01(\x01\x12\r\n\x05quote\x18\r \x01(\t\x12\x12\n\nepisode_id\x18\x0e \x01(\t\x12\x12\n\npassage_id\x18\x0f \x01(\t\x12\x0e\n\x06\x61spect\x18\x10 \x01(\tB\x08\n\x06_startB\x06\n\x04_endB\x07\n\x05_seen\"m\n\rAssertRequest\x12\x11\n\tcommit_id\x18\x01 \x01(\t\x12\x35\n\nassertions\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.Assertion\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"\x80\x01\n\x0e\x41ssertResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x15\n\rstatement_ids\x18\x02 \x03(\t\x12\x30\n\x07outcome\x18\x03 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Outcome\x12\x13\n\x0b\x65pisode_ids\x18\x04 \x03(\t\"R\n\rRevokeRequest\x12\x11\n\tcommit_id\x18\x01 \x01(\t\x12\x12\n\nepisode_id\x18\x02 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x03 \x01(\t\x12\x0b\n\x03why\x18\x04 \x01(\t\"\x92\x01\n\x0eRevokeResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x30\n\x07outcome\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Outcome\x12\x0e\n\x06\x63laims\x18\x03 \x01(\x05\x12\x0c\n\x04\x65nds\x18\x04 \x01(\x05\x12\x0f\n\x07\x64\x65nials\x18\x05 \x01(\x05\x12\r\n\x05voice\x18\x06 \x01(\x05\"g\n\x15\x45ndUnsupportedRequest\x12\x11\n\tcommit_id\x18\x01 \x01(\t\x12\x1b\n\x13removed_passage_ids\x18\x02 \x03(\t\x12\n\n\x02\x61t\x18\x03 \x01(\x03\x12\x12\n\nepisode_id\x18\x04 \x01(\t\"\\\n\x16\x45ndUnsupportedResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x30\n\x07outcome\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Outcome\"\x8d\x01\n\x17\x44\x65\x63larePredicateRequest\x12\x11\n\tcommit_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x63\x61rdinality\x18\x03 \x01(\t\x12\x0f\n\x07\x61liases\x18\x04 \x03(\t\x12\x0f\n\x07inverse\x18\x05 \x01(\t\x12\r\n\x05\x61\x63tor\x18\x06 \x01(\t\x12\x0b\n\x03why\x18\x07 \x01(\t\"\x94\x01\n\x18\x44\x65\x63larePredicateResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x30\n\x07outcome\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Outcome\x12\x34\n\tpredicate\x18\x03 \x01(\x0b\x32!.palimpsest.internal.v1.Predicate2\xb8\x0b\n\x0fResolverService\x12\x63\n\nStoreFacts\x12).palimpsest.internal.v1.StoreFactsRequest\x1a*.palimpsest.internal.v1.StoreFactsResponse\x12Z\n\x07Resolve\x12&.palimpsest.internal.v1.ResolveRequest\x1a\'.palimpsest.internal.v1.ResolveResponse\x12W\n\x06\x41ssert\x12%.palimpsest.internal.v1.AssertRequest\x1a&.palimpsest.internal.v1.AssertResponse\x12W\n\x06Revoke\x12%.palimpsest.internal.v1.RevokeRequest\x1a&.palimpsest.internal.v1.RevokeResponse\x12o\n\x0e\x45ndUnsupported\x12-.palimpsest.internal.v1.EndUnsupportedRequest\x1a..palimpsest.internal.v1.EndUnsupportedResponse\x12u\n\x10\x44\x65\x63larePredicate\x12/.palimpsest.internal.v1.DeclarePredicateRequest\x1a\x30.palimpsest.internal.v1.DeclarePredicateResponse\x12i\n\x0c\x45ndStatement\x12+.palimpsest.internal.v1.EndStatementRequest\x1a,.palimpsest.internal.v1.EndStatementResponse\x12l\n\rDenyStatement\x12,.palimpsest.internal.v1.DenyStatementRequest\x1a-.palimpsest.internal.v1.DenyStatementResponse\x12u\n\x10RestoreStatement\x12/.palimpsest.internal.v1.RestoreStatementRequest\x1a\x30.palimpsest.internal.v1.RestoreStatementResponse\x12`\n\tJudgePair\x12(.palimpsest.internal.v1.JudgePairRequest\x1a).palimpsest.internal.v1.JudgePairResponse\x12o\n\x0e\x45ndVoiceAspect\x12-.palimpsest.internal.v1.EndVoiceAspectRequest\x1a..palimpsest.internal.v1.EndVoiceAspectResponse\x12{\n\x12RestoreVoiceAspect\x12\x31.palimpsest.internal.v1.RestoreVoiceAspectRequest\x1a\x32.palimpsest.internal.v1.RestoreVoiceAspectResponse\x12T\n\x05Merge\x12$.palimpsest.internal.v1.MergeRequest\x1a%.palimpsest.internal.v1.MergeResponse\x12T\n\x05Split\x12$.palimpsest.internal.v1.SplitRequest\x1a%.palimpsest.internal.v1.SplitResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'palimpsest.internal.v1.resolver_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STOREFACTSREQUEST']._serialized_start=151
-  _globals['_STOREFACTSREQUEST']._serialized_end=340
-  _globals['_STOREFACTSRESPONSE']._serialized_start=342
-  _globals['_STOREFACTSRESPONSE']._serialized_end=362
-  _globals['_RESOLVEREQUEST']._serialized_start=364
-  _globals['_RESOLVEREQUEST']._serialized_end=400
-  _globals['_OUTCOME']._serialized_start=403
-  _globals['_OUTCOME']._serialized_end=634
-  _globals['_RESOLVERESPONSE']._serialized_start=637
-  _globals['_RESOLVERESPONSE']._serialized_end=827
-  _globals['_ASSERTION']._serialized_start=830
-  _globals['_ASSERTION']._serialized_end=1334
-  _globals['_ASSERTREQUEST']._serialized_start=1336
-  _globals['_ASSERTREQUEST']._serialized_end=1425
-  _globals['_ASSERTRESPONSE']._serialized_start=1428
-  _globals['_ASSERTRESPONSE']._serialized_end=1556
-  _globals['_REVOKEREQUEST']._serialized_start=1558
-  _globals['_REVOKEREQUEST']._serialized_end=1640
-  _globals['_REVOKERESPONSE']._serialized_start=1643
-  _globals['_REVOKERESPONSE']._serialized_end=1789
-  _globals['_ENDUNSUPPORTEDREQUEST']._serialized_start=1791
-  _globals['_ENDUNSUPPORTEDREQUEST']._serialized_end=1894
-  _globals['_ENDUNSUPPORTEDRESPONSE']._serialized_start=1896
-  _globals['_ENDUNSUPPORTEDRESPONSE']._serialized_end=1988
-  _globals['_RESOLVERSERVICE']._serialized_start=1991
-  _globals['_RESOLVERSERVICE']._serialized_end=2664
+  _globals['_STOREFACTSREQUEST']._serialized_start=198
+  _globals['_STOREFACTSREQUEST']._serialized_end=387
+  _globals['_STOREFACTSRESPONSE']._serialized_start=389
+  _globals['_STOREFACTSRESPONSE']._serialized_end=409
+  _globals['_RESOLVEREQUEST']._serialized_start=411
+  _globals['_RESOLVEREQUEST']._serialized_end=447
+  _globals['_OUTCOME']._serialized_start=450
+  _globals['_OUTCOME']._serialized_end=681
+  _globals['_RESOLVERESPONSE']._serialized_start=684
+  _globals['_RESOLVERESPONSE']._serialized_end=874
+  _globals['_ASSERTION']._serialized_start=877
+  _globals['_ASSERTION']._serialized_end=1381
+  _globals['_ASSERTREQUEST']._serialized_start=1383
+  _globals['_ASSERTREQUEST']._serialized_end=1492
+  _globals['_ASSERTRESPONSE']._serialized_start=1495
+  _globals['_ASSERTRESPONSE']._serialized_end=1623
+  _globals['_REVOKEREQUEST']._serialized_start=1625
+  _globals['_REVOKEREQUEST']._serialized_end=1707
+  _globals['_REVOKERESPONSE']._serialized_start=1710
+  _globals['_REVOKERESPONSE']._serialized_end=1856
+  _globals['_ENDUNSUPPORTEDREQUEST']._serialized_start=1858
+  _globals['_ENDUNSUPPORTEDREQUEST']._serialized_end=1961
+  _globals['_ENDUNSUPPORTEDRESPONSE']._serialized_start=1963
+  _globals['_ENDUNSUPPORTEDRESPONSE']._serialized_end=2055
+  _globals['_DECLAREPREDICATEREQUEST']._serialized_start=2058
+  _globals['_DECLAREPREDICATEREQUEST']._serialized_end=2199
+  _globals['_DECLAREPREDICATERESPONSE']._serialized_start=2202
+  _globals['_DECLAREPREDICATERESPONSE']._serialized_end=2350
+  _globals['_RESOLVERSERVICE']._serialized_start=2353
+  _globals['_RESOLVERSERVICE']._serialized_end=3817
 # @@protoc_insertion_point(module_scope)

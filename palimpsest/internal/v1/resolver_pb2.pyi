@@ -315,8 +315,11 @@ class AssertRequest(_message.Message):
 
     COMMIT_ID_FIELD_NUMBER: _builtins.int
     ASSERTIONS_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     commit_id: _builtins.str
     """Idempotency key, unique within the graph."""
+    request_id: _builtins.str
+    """The tenant's request, for the log of decisions."""
     @_builtins.property
     def assertions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Assertion]:
         """The triples; not read of a commit that was recorded before."""
@@ -326,10 +329,11 @@ class AssertRequest(_message.Message):
         *,
         commit_id: _builtins.str = ...,
         assertions: _abc.Iterable[Global___Assertion] | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assertions", b"assertions", "commit_id", b"commit_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assertions", b"assertions", "commit_id", b"commit_id", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -516,3 +520,85 @@ class EndUnsupportedResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EndUnsupportedResponse: _TypeAlias = EndUnsupportedResponse  # noqa: Y015
+
+@_typing.final
+class DeclarePredicateRequest(_message.Message):
+    """What is said of a predicate."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMMIT_ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    CARDINALITY_FIELD_NUMBER: _builtins.int
+    ALIASES_FIELD_NUMBER: _builtins.int
+    INVERSE_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    commit_id: _builtins.str
+    """Idempotency key, unique within the graph."""
+    name: _builtins.str
+    """Its name in any spelling."""
+    cardinality: _builtins.str
+    """A cardinality of the domain."""
+    inverse: _builtins.str
+    """The predicate that says the same from object to subject, "" for none."""
+    actor: _builtins.str
+    """Who asked."""
+    why: _builtins.str
+    """Why."""
+    @_builtins.property
+    def aliases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Other names that read as it; in place of those declared before."""
+
+    def __init__(
+        self,
+        *,
+        commit_id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        cardinality: _builtins.str = ...,
+        aliases: _abc.Iterable[_builtins.str] | None = ...,
+        inverse: _builtins.str = ...,
+        actor: _builtins.str = ...,
+        why: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "aliases", b"aliases", "cardinality", b"cardinality", "commit_id", b"commit_id", "inverse", b"inverse", "name", b"name", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeclarePredicateRequest: _TypeAlias = DeclarePredicateRequest  # noqa: Y015
+
+@_typing.final
+class DeclarePredicateResponse(_message.Message):
+    """The revision that knows it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    PREDICATE_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """The published revision; the current one when it was declared so before."""
+    @_builtins.property
+    def outcome(self) -> Global___Outcome:
+        """What changed."""
+
+    @_builtins.property
+    def predicate(self) -> _values_pb2.Predicate:
+        """The predicate as it is now."""
+
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        outcome: Global___Outcome | None = ...,
+        predicate: _values_pb2.Predicate | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "predicate", b"predicate"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "predicate", b"predicate", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeclarePredicateResponse: _TypeAlias = DeclarePredicateResponse  # noqa: Y015

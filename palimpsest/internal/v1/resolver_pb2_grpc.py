@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2
+from palimpsest.internal.v1 import resolver_judging_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2
 from palimpsest.internal.v1 import resolver_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -61,6 +62,41 @@ class ResolverServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedResponse.FromString,
                 _registered_method=True)
+        self.DeclarePredicate = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/DeclarePredicate',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateResponse.FromString,
+                _registered_method=True)
+        self.EndStatement = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/EndStatement',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndStatementRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndStatementResponse.FromString,
+                _registered_method=True)
+        self.DenyStatement = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/DenyStatement',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.DenyStatementRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.DenyStatementResponse.FromString,
+                _registered_method=True)
+        self.RestoreStatement = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/RestoreStatement',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreStatementRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreStatementResponse.FromString,
+                _registered_method=True)
+        self.JudgePair = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/JudgePair',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.JudgePairRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.JudgePairResponse.FromString,
+                _registered_method=True)
+        self.EndVoiceAspect = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/EndVoiceAspect',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndVoiceAspectRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndVoiceAspectResponse.FromString,
+                _registered_method=True)
+        self.RestoreVoiceAspect = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/RestoreVoiceAspect',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreVoiceAspectRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreVoiceAspectResponse.FromString,
+                _registered_method=True)
         self.Merge = channel.unary_unary(
                 '/palimpsest.internal.v1.ResolverService/Merge',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.MergeRequest.SerializeToString,
@@ -112,6 +148,55 @@ class ResolverServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeclarePredicate(self, request, context):
+        """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EndStatement(self, request, context):
+        """Records a user's end of a statement. Idempotent by commit id, as the next five.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DenyStatement(self, request, context):
+        """Records a user's denial of a statement.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreStatement(self, request, context):
+        """Undoes what closed a statement.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def JudgePair(self, request, context):
+        """Records a user's verdict on two statements; it replaces the user's last.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EndVoiceAspect(self, request, context):
+        """Records a user's end of a sentence of the voice.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreVoiceAspect(self, request, context):
+        """Undoes what ended a sentence of the voice.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Merge(self, request, context):
         """Makes entities read as another and publishes a revision. Idempotent by commit id.
         """
@@ -153,6 +238,41 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     servicer.EndUnsupported,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedResponse.SerializeToString,
+            ),
+            'DeclarePredicate': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeclarePredicate,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateResponse.SerializeToString,
+            ),
+            'EndStatement': grpc.unary_unary_rpc_method_handler(
+                    servicer.EndStatement,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndStatementRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndStatementResponse.SerializeToString,
+            ),
+            'DenyStatement': grpc.unary_unary_rpc_method_handler(
+                    servicer.DenyStatement,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.DenyStatementRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.DenyStatementResponse.SerializeToString,
+            ),
+            'RestoreStatement': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreStatement,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreStatementRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreStatementResponse.SerializeToString,
+            ),
+            'JudgePair': grpc.unary_unary_rpc_method_handler(
+                    servicer.JudgePair,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.JudgePairRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.JudgePairResponse.SerializeToString,
+            ),
+            'EndVoiceAspect': grpc.unary_unary_rpc_method_handler(
+                    servicer.EndVoiceAspect,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndVoiceAspectRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndVoiceAspectResponse.SerializeToString,
+            ),
+            'RestoreVoiceAspect': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreVoiceAspect,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreVoiceAspectRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreVoiceAspectResponse.SerializeToString,
             ),
             'Merge': grpc.unary_unary_rpc_method_handler(
                     servicer.Merge,
@@ -301,6 +421,195 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/EndUnsupported',
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.EndUnsupportedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeclarePredicate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/DeclarePredicate',
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.DeclarePredicateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EndStatement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/EndStatement',
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndStatementRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndStatementResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DenyStatement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/DenyStatement',
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.DenyStatementRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.DenyStatementResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreStatement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/RestoreStatement',
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreStatementRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreStatementResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def JudgePair(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/JudgePair',
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.JudgePairRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.JudgePairResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EndVoiceAspect(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/EndVoiceAspect',
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndVoiceAspectRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.EndVoiceAspectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreVoiceAspect(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/RestoreVoiceAspect',
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreVoiceAspectRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2.RestoreVoiceAspectResponse.FromString,
             options,
             channel_credentials,
             insecure,

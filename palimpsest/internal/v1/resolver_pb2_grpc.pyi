@@ -6,6 +6,7 @@ The resolver: owns entities, statements, records, spans, voice aspects and revis
 from collections import abc as _abc
 from grpc import aio as _aio
 from palimpsest.internal.v1 import resolver_entities_pb2 as _resolver_entities_pb2
+from palimpsest.internal.v1 import resolver_judging_pb2 as _resolver_judging_pb2
 from palimpsest.internal.v1 import resolver_pb2 as _resolver_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -44,6 +45,20 @@ class ResolverServiceStub:
     """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent."""
     EndUnsupported: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+    DeclarePredicate: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]
+    """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
+    EndStatement: _grpc.UnaryUnaryMultiCallable[_resolver_judging_pb2.EndStatementRequest, _resolver_judging_pb2.EndStatementResponse]
+    """Records a user's end of a statement. Idempotent by commit id, as the next five."""
+    DenyStatement: _grpc.UnaryUnaryMultiCallable[_resolver_judging_pb2.DenyStatementRequest, _resolver_judging_pb2.DenyStatementResponse]
+    """Records a user's denial of a statement."""
+    RestoreStatement: _grpc.UnaryUnaryMultiCallable[_resolver_judging_pb2.RestoreStatementRequest, _resolver_judging_pb2.RestoreStatementResponse]
+    """Undoes what closed a statement."""
+    JudgePair: _grpc.UnaryUnaryMultiCallable[_resolver_judging_pb2.JudgePairRequest, _resolver_judging_pb2.JudgePairResponse]
+    """Records a user's verdict on two statements; it replaces the user's last."""
+    EndVoiceAspect: _grpc.UnaryUnaryMultiCallable[_resolver_judging_pb2.EndVoiceAspectRequest, _resolver_judging_pb2.EndVoiceAspectResponse]
+    """Records a user's end of a sentence of the voice."""
+    RestoreVoiceAspect: _grpc.UnaryUnaryMultiCallable[_resolver_judging_pb2.RestoreVoiceAspectRequest, _resolver_judging_pb2.RestoreVoiceAspectResponse]
+    """Undoes what ended a sentence of the voice."""
     Merge: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.MergeRequest, _resolver_entities_pb2.MergeResponse]
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]
@@ -64,6 +79,20 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent."""
     EndUnsupported: _aio.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]  # type: ignore[assignment]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+    DeclarePredicate: _aio.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]  # type: ignore[assignment]
+    """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
+    EndStatement: _aio.UnaryUnaryMultiCallable[_resolver_judging_pb2.EndStatementRequest, _resolver_judging_pb2.EndStatementResponse]  # type: ignore[assignment]
+    """Records a user's end of a statement. Idempotent by commit id, as the next five."""
+    DenyStatement: _aio.UnaryUnaryMultiCallable[_resolver_judging_pb2.DenyStatementRequest, _resolver_judging_pb2.DenyStatementResponse]  # type: ignore[assignment]
+    """Records a user's denial of a statement."""
+    RestoreStatement: _aio.UnaryUnaryMultiCallable[_resolver_judging_pb2.RestoreStatementRequest, _resolver_judging_pb2.RestoreStatementResponse]  # type: ignore[assignment]
+    """Undoes what closed a statement."""
+    JudgePair: _aio.UnaryUnaryMultiCallable[_resolver_judging_pb2.JudgePairRequest, _resolver_judging_pb2.JudgePairResponse]  # type: ignore[assignment]
+    """Records a user's verdict on two statements; it replaces the user's last."""
+    EndVoiceAspect: _aio.UnaryUnaryMultiCallable[_resolver_judging_pb2.EndVoiceAspectRequest, _resolver_judging_pb2.EndVoiceAspectResponse]  # type: ignore[assignment]
+    """Records a user's end of a sentence of the voice."""
+    RestoreVoiceAspect: _aio.UnaryUnaryMultiCallable[_resolver_judging_pb2.RestoreVoiceAspectRequest, _resolver_judging_pb2.RestoreVoiceAspectResponse]  # type: ignore[assignment]
+    """Undoes what ended a sentence of the voice."""
     Merge: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.MergeRequest, _resolver_entities_pb2.MergeResponse]  # type: ignore[assignment]
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]  # type: ignore[assignment]
@@ -111,6 +140,62 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_pb2.EndUnsupportedResponse, _abc.Awaitable[_resolver_pb2.EndUnsupportedResponse]]:
         """Ends statements that a new document version no longer supports. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def DeclarePredicate(
+        self,
+        request: _resolver_pb2.DeclarePredicateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_pb2.DeclarePredicateResponse, _abc.Awaitable[_resolver_pb2.DeclarePredicateResponse]]:
+        """Declares a predicate and publishes a revision. Idempotent by commit id, and by what is declared."""
+
+    @_abc_1.abstractmethod
+    def EndStatement(
+        self,
+        request: _resolver_judging_pb2.EndStatementRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_judging_pb2.EndStatementResponse, _abc.Awaitable[_resolver_judging_pb2.EndStatementResponse]]:
+        """Records a user's end of a statement. Idempotent by commit id, as the next five."""
+
+    @_abc_1.abstractmethod
+    def DenyStatement(
+        self,
+        request: _resolver_judging_pb2.DenyStatementRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_judging_pb2.DenyStatementResponse, _abc.Awaitable[_resolver_judging_pb2.DenyStatementResponse]]:
+        """Records a user's denial of a statement."""
+
+    @_abc_1.abstractmethod
+    def RestoreStatement(
+        self,
+        request: _resolver_judging_pb2.RestoreStatementRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_judging_pb2.RestoreStatementResponse, _abc.Awaitable[_resolver_judging_pb2.RestoreStatementResponse]]:
+        """Undoes what closed a statement."""
+
+    @_abc_1.abstractmethod
+    def JudgePair(
+        self,
+        request: _resolver_judging_pb2.JudgePairRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_judging_pb2.JudgePairResponse, _abc.Awaitable[_resolver_judging_pb2.JudgePairResponse]]:
+        """Records a user's verdict on two statements; it replaces the user's last."""
+
+    @_abc_1.abstractmethod
+    def EndVoiceAspect(
+        self,
+        request: _resolver_judging_pb2.EndVoiceAspectRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_judging_pb2.EndVoiceAspectResponse, _abc.Awaitable[_resolver_judging_pb2.EndVoiceAspectResponse]]:
+        """Records a user's end of a sentence of the voice."""
+
+    @_abc_1.abstractmethod
+    def RestoreVoiceAspect(
+        self,
+        request: _resolver_judging_pb2.RestoreVoiceAspectRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_judging_pb2.RestoreVoiceAspectResponse, _abc.Awaitable[_resolver_judging_pb2.RestoreVoiceAspectResponse]]:
+        """Undoes what ended a sentence of the voice."""
 
     @_abc_1.abstractmethod
     def Merge(

@@ -611,12 +611,18 @@ class Entity(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     TYPE_FIELD_NUMBER: _builtins.int
     ALIASES_FIELD_NUMBER: _builtins.int
+    CARDINALITY_FIELD_NUMBER: _builtins.int
+    INVERSE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     name: _builtins.str
     """Its name as first written."""
     type: _builtins.str
     """An entity type of the domain."""
+    cardinality: _builtins.str
+    """Of a predicate, where it is told: a cardinality of the domain."""
+    inverse: _builtins.str
+    """Of a predicate, where it is told: the name that says the same from object to subject."""
     @_builtins.property
     def aliases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Other names it is found by."""
@@ -628,10 +634,12 @@ class Entity(_message.Message):
         name: _builtins.str = ...,
         type: _builtins.str = ...,
         aliases: _abc.Iterable[_builtins.str] | None = ...,
+        cardinality: _builtins.str = ...,
+        inverse: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "id", b"id", "name", b"name", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "cardinality", b"cardinality", "id", b"id", "inverse", b"inverse", "name", b"name", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -762,6 +770,7 @@ class Record(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     RECORDED_AT_CLOCK_FIELD_NUMBER: _builtins.int
     REVOKED_AT_CLOCK_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     kind: Global___FactKind.ValueType
@@ -798,6 +807,8 @@ class Record(_message.Message):
     """When `recorded_at` was begun."""
     revoked_at_clock: _builtins.int
     """When `revoked_at` was begun; set when that is."""
+    why: _builtins.str
+    """The caller's own words, where a user made it."""
     def __init__(
         self,
         *,
@@ -819,10 +830,11 @@ class Record(_message.Message):
         reason: _builtins.str = ...,
         recorded_at_clock: _builtins.int = ...,
         revoked_at_clock: _builtins.int = ...,
+        why: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_end", b"_end", "_revoked_at", b"_revoked_at", "_seen", b"_seen", "_start", b"_start", "end", b"end", "revoked_at", b"revoked_at", "seen", b"seen", "start", b"start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_end", b"_end", "_revoked_at", b"_revoked_at", "_seen", b"_seen", "_start", b"_start", "attested_at", b"attested_at", "confidence", b"confidence", "end", b"end", "end_precision", b"end_precision", "episode_id", b"episode_id", "id", b"id", "kind", b"kind", "passage_id", b"passage_id", "quote", b"quote", "reason", b"reason", "recorded_at", b"recorded_at", "recorded_at_clock", b"recorded_at_clock", "revoked_at", b"revoked_at", "revoked_at_clock", b"revoked_at_clock", "seen", b"seen", "start", b"start", "start_precision", b"start_precision", "time_text", b"time_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_end", b"_end", "_revoked_at", b"_revoked_at", "_seen", b"_seen", "_start", b"_start", "attested_at", b"attested_at", "confidence", b"confidence", "end", b"end", "end_precision", b"end_precision", "episode_id", b"episode_id", "id", b"id", "kind", b"kind", "passage_id", b"passage_id", "quote", b"quote", "reason", b"reason", "recorded_at", b"recorded_at", "recorded_at_clock", b"recorded_at_clock", "revoked_at", b"revoked_at", "revoked_at_clock", b"revoked_at_clock", "seen", b"seen", "start", b"start", "start_precision", b"start_precision", "time_text", b"time_text", "why", b"why"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__end: _TypeAlias = _typing.Literal["end"]  # noqa: Y015
     _WhichOneofArgType__end: _TypeAlias = _typing.Literal["_end", b"_end"]  # noqa: Y015
@@ -842,6 +854,74 @@ class Record(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__start) -> _WhichOneofReturnType__start | None: ...
 
 Global___Record: _TypeAlias = Record  # noqa: Y015
+
+@_typing.final
+class Verdict(_message.Message):
+    """How two statements stand to each other, as somebody judged."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    STATEMENT_ID_FIELD_NUMBER: _builtins.int
+    OTHER_STATEMENT_ID_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    JUDGE_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    PROMPT_VERSION_FIELD_NUMBER: _builtins.int
+    RECORDED_AT_FIELD_NUMBER: _builtins.int
+    REVOKED_AT_FIELD_NUMBER: _builtins.int
+    RECORDED_AT_CLOCK_FIELD_NUMBER: _builtins.int
+    REVOKED_AT_CLOCK_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Its id."""
+    statement_id: _builtins.str
+    """One statement."""
+    other_statement_id: _builtins.str
+    """The other."""
+    kind: _builtins.str
+    """duplicate, contradicts or compatible."""
+    judge: _builtins.str
+    """rule, model or user."""
+    why: _builtins.str
+    """The judge's reason."""
+    model: _builtins.str
+    """The model that judged."""
+    prompt_version: _builtins.str
+    """Version of its prompt."""
+    recorded_at: _builtins.int
+    """Revision that recorded it."""
+    revoked_at: _builtins.int
+    """Revision that revoked it."""
+    recorded_at_clock: _builtins.int
+    """When `recorded_at` was begun."""
+    revoked_at_clock: _builtins.int
+    """When `revoked_at` was begun; set when that is."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        statement_id: _builtins.str = ...,
+        other_statement_id: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        judge: _builtins.str = ...,
+        why: _builtins.str = ...,
+        model: _builtins.str = ...,
+        prompt_version: _builtins.str = ...,
+        recorded_at: _builtins.int = ...,
+        revoked_at: _builtins.int | None = ...,
+        recorded_at_clock: _builtins.int = ...,
+        revoked_at_clock: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_revoked_at", b"_revoked_at", "revoked_at", b"revoked_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_revoked_at", b"_revoked_at", "id", b"id", "judge", b"judge", "kind", b"kind", "model", b"model", "other_statement_id", b"other_statement_id", "prompt_version", b"prompt_version", "recorded_at", b"recorded_at", "recorded_at_clock", b"recorded_at_clock", "revoked_at", b"revoked_at", "revoked_at_clock", b"revoked_at_clock", "statement_id", b"statement_id", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__revoked_at: _TypeAlias = _typing.Literal["revoked_at"]  # noqa: Y015
+    _WhichOneofArgType__revoked_at: _TypeAlias = _typing.Literal["_revoked_at", b"_revoked_at"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__revoked_at) -> _WhichOneofReturnType__revoked_at | None: ...
+
+Global___Verdict: _TypeAlias = Verdict  # noqa: Y015
 
 @_typing.final
 class Statement(_message.Message):
@@ -1261,3 +1341,55 @@ class Understood(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Understood: _TypeAlias = Understood  # noqa: Y015
+
+@_typing.final
+class Predicate(_message.Message):
+    """A predicate with what is known of it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    CARDINALITY_FIELD_NUMBER: _builtins.int
+    ALIASES_FIELD_NUMBER: _builtins.int
+    INVERSE_FIELD_NUMBER: _builtins.int
+    DECLARED_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    SINCE_AT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Its id; nothing may have been said by it yet."""
+    name: _builtins.str
+    """Its canonical name."""
+    cardinality: _builtins.str
+    """A cardinality of the domain."""
+    inverse: _builtins.str
+    """The name that says the same from object to subject, "" for none."""
+    declared: _builtins.bool
+    """Whether a declaration says so."""
+    since: _builtins.int
+    """The revision of its declaration, or that it was met in; 0 of one that only ships."""
+    since_at: _builtins.int
+    """When `since` was begun."""
+    @_builtins.property
+    def aliases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names that read as it."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        cardinality: _builtins.str = ...,
+        aliases: _abc.Iterable[_builtins.str] | None = ...,
+        inverse: _builtins.str = ...,
+        declared: _builtins.bool = ...,
+        since: _builtins.int = ...,
+        since_at: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "cardinality", b"cardinality", "declared", b"declared", "id", b"id", "inverse", b"inverse", "name", b"name", "since", b"since", "since_at", b"since_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Predicate: _TypeAlias = Predicate  # noqa: Y015

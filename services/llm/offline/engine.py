@@ -13,6 +13,7 @@ from services.domain.memory import Role
 from services.domain.scope import Scope
 from services.llm import tasks
 from services.llm.offline.aspects import classify_voice, classify_world
+from services.llm.offline.identities import judge_entities
 from services.llm.offline.parser import Parser, shared
 from services.llm.offline.script import is_chinese
 from services.llm.offline.sentences import Sentence, Talk, split
@@ -81,6 +82,10 @@ class OfflineEngine:
         began = time.perf_counter()
         value = tasks.Classified(classify_world(task.world), classify_voice(task.voice))
         return self._answer("classify", began, value)
+
+    async def judge_entities(self, scope: Scope, task: tasks.JudgeEntities) -> Answer[tasks.JudgedEntities]:
+        began = time.perf_counter()
+        return self._answer("judge_entities", began, tasks.JudgedEntities(judge_entities(task)))
 
     async def judge_statements(self, scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]:
         began = time.perf_counter()

@@ -80,6 +80,11 @@ class OpenAIEngine:
             return self._free(prompts.CLASSIFY, tasks.Classified((), ()))
         return await self._run(prompts.CLASSIFY, scope, task)
 
+    async def judge_entities(self, scope: Scope, task: tasks.JudgeEntities) -> Answer[tasks.JudgedEntities]:
+        if not task.pairs:
+            return self._free(prompts.JUDGE_ENTITIES, tasks.JudgedEntities())
+        return await self._run(prompts.JUDGE_ENTITIES, scope, task)
+
     async def judge_statements(self, scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]:
         if not task.pairs:
             return self._free(prompts.JUDGE_STATEMENTS, tasks.Judged(()))

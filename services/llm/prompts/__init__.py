@@ -3,18 +3,29 @@
 from services.llm.prompts.classify import CLASSIFY
 from services.llm.prompts.extract_voice import EXTRACT_VOICE
 from services.llm.prompts.extract_world import EXTRACT_WORLD
+from services.llm.prompts.judge_entities import JUDGE_ENTITIES
 from services.llm.prompts.judge_statements import JUDGE_STATEMENTS
 from services.llm.prompts.judge_voice import JUDGE_VOICE
 from services.llm.prompts.normalise import NORMALISE
 from services.llm.prompts.reflect import REFLECT
 
-ALL = (NORMALISE, EXTRACT_WORLD, EXTRACT_VOICE, REFLECT, CLASSIFY, JUDGE_STATEMENTS, JUDGE_VOICE)
+ALL = (
+    NORMALISE,
+    EXTRACT_WORLD,
+    EXTRACT_VOICE,
+    REFLECT,
+    CLASSIFY,
+    JUDGE_ENTITIES,
+    JUDGE_STATEMENTS,
+    JUDGE_VOICE,
+)
 
 __all__ = [
     "ALL",
     "CLASSIFY",
     "EXTRACT_VOICE",
     "EXTRACT_WORLD",
+    "JUDGE_ENTITIES",
     "JUDGE_STATEMENTS",
     "JUDGE_VOICE",
     "NORMALISE",

@@ -21,7 +21,7 @@ from services.domain.graph import Literal
 from services.domain.instants import Instant, moment
 from services.llm.port import Tier
 from services.llm.replies import Reading
-from services.llm.tasks import KnownFact, Setting
+from services.llm.tasks import KnownFact, NamedEntity, Setting
 from services.llm.times import iso, show
 
 TaskT = TypeVar("TaskT")
@@ -134,6 +134,12 @@ def known_fact(fact: KnownFact, number: int | None = None) -> dict[str, Any]:
     shown["since"] = None if fact.valid_at is None else show(fact.valid_at)
     shown["until"] = None if fact.invalid_at is None else show(fact.invalid_at)
     return shown | ({"source": fact.source} if fact.source else {})
+
+
+def named_entity(entity: NamedEntity, number: int) -> dict[str, Any]:
+    shown = {"number": number, "name": entity.name, "type": entity.type.value, "in_text": entity.here}
+    facts = [{name: value for name, value in known_fact(one).items() if value} for one in entity.facts]
+    return shown | {"facts": facts}
 
 
 def world_fact(fact: WorldFact, number: int) -> dict[str, Any]:

@@ -268,6 +268,15 @@ class GraphStore(Protocol):
         """Every statement of each subject and object, oldest first; a pair with none is absent."""
         ...
 
+    async def of_predicate(
+        self, scope: Scope, predicate: EntityId, target: EntityId | None, page: Page
+    ) -> Listed[StatementId]:
+        """Every statement of a predicate, whenever recorded; with `target`, those of this object alone.
+
+        Oldest first, then by id. Raises ValueError for a position that this store did not give.
+        """
+        ...
+
     async def naming(self, scope: Scope, entities: Sequence[EntityId], page: Page) -> Listed[StatementId]:
         """Every statement with one of these entities in any place, whenever recorded; oldest first.
 

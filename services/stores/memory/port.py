@@ -33,6 +33,9 @@ from services.domain.memory import (
 )
 from services.domain.predicates import Declared
 from services.domain.scope import Scope
+from services.stores.memory.decisions import Decision as Decision
+from services.stores.memory.decisions import DecisionFilter as DecisionFilter
+from services.stores.memory.decisions import DecisionLog as DecisionLog
 from services.stores.paging import Listed, Page
 
 
@@ -348,27 +351,4 @@ class ReadingStore(Protocol):
 
     async def forget_text(self, scope: Scope, merges: Sequence[RecordId]) -> None:
         """Empties the reasons of merges. Idempotent."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What was decided on a graph, by whom and why: an audit event. Holds ids, never text of users."""
-
-    id: str
-    revision: Revision
-    at: Instant
-    action: str
-    target: str
-    actor: str
-    why: str = ""
-    model: str = ""
-    prompt_version: str = ""
-
-
-class DecisionLog(Protocol):
-    async def record(self, scope: Scope, decisions: Sequence[Decision]) -> None: ...
-
-    async def list_decisions(self, scope: Scope, target: str | None, page: Page) -> Listed[Decision]:
-        """Newest first."""
         ...

@@ -18,7 +18,10 @@ from palimpsest.v1 import (
     memory_episodes_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
+    memory_voice_pb2,
+    privacy_pb2,
     recall_pb2,
+    statement_pb2,
 )
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.serving import Scripted
@@ -40,6 +43,13 @@ def script(server: Scripted) -> None:
     server.answers("GetGraph", graph_pb2.GetGraphResponse())
     server.answers("GrantCredits", admin_pb2.GrantCreditsResponse())
     server.answers("CreateApiKey", admin_pb2.CreateApiKeyResponse(secret="pk_live_new"))
+    server.answers("EndStatement", memory_statements_pb2.EndStatementResponse())
+    server.answers("DenyStatement", memory_statements_pb2.DenyStatementResponse())
+    server.answers("RestoreStatement", memory_statements_pb2.RestoreStatementResponse())
+    server.answers("JudgePair", memory_statements_pb2.JudgePairResponse())
+    server.answers("EndVoiceAspect", memory_voice_pb2.EndVoiceAspectResponse())
+    server.answers("RestoreVoiceAspect", memory_voice_pb2.RestoreVoiceAspectResponse())
+    server.answers("ListAuditEvents", privacy_pb2.ListAuditEventsResponse())
     server.answers("ListLedgerEntries", credits_pb2.ListLedgerEntriesResponse())
     server.answers("SuspendTenant", admin_pb2.SuspendTenantResponse())
     server.answers("SetLimits", admin_pb2.SetLimitsResponse())
@@ -115,15 +125,21 @@ def test_every_call_that_changes_something_has_a_request_id_of_its_own(server: S
         ["assert", "g", "a", "b", "c"],
         ["episode", "delete", "g", "e"],
         ["grant", "acme", "1"],
+        ["end", "g", "s"],
+        ["deny", "g", "s"],
+        ["restore", "g", "s"],
+        ["judge", "g", "s", "compatible", "t"],
+        ["voice", "end", "g", "v"],
+        ["voice", "restore", "g", "v"],
     ]
     for command in commands * 2:
         assert run(*command).exit_code == 0
     ids = [request.request_id for request in server.asked]  # type: ignore[attr-defined]  # each has one
-    assert len(set(ids)) == len(ids) == 8
+    assert len(set(ids)) == len(ids) == 2 * len(commands)
     assert all(1 <= len(id) <= 64 for id in ids)
     for command in commands:
         run(*command, "--request-id", "mine")
-    assert {request.request_id for request in server.asked[8:]} == {"mine"}  # type: ignore[attr-defined]
+    assert {request.request_id for request in server.asked[len(ids) :]} == {"mine"}  # type: ignore[attr-defined]
 
 
 def test_a_claim(server: Scripted, run: Run) -> None:
@@ -250,6 +266,11 @@ def test_the_ledger_reads_pages_up_to_its_limit(server: Scripted, run: Run) -> N
     page = credits_pb2.ListLedgerEntriesResponse(
         entries=[credits_pb2.LedgerEntry(entry_id="e")] * 2, next_page_token="more"
     )
+    server.answers("EndStatement", memory_statements_pb2.EndStatementResponse())
+    server.answers("DenyStatement", memory_statements_pb2.DenyStatementResponse())
+    server.answers("RestoreStatement", memory_statements_pb2.RestoreStatementResponse())
+    server.answers("JudgePair", memory_statements_pb2.JudgePairResponse())
+    server.answers("ListAuditEvents", privacy_pb2.ListAuditEventsResponse())
     server.answers("ListLedgerEntries", page)
     result = run("ledger", "--limit", "4", "--job", "j", "--json")
     assert result.stdout.count("entryId") == 4
@@ -311,3 +332,40 @@ def test_a_graph_with_settings(server: Scripted, run: Run) -> None:
         "Europe/Vienna",
         ["en", "zh"],
     )
+
+
+def test_deciding_about_facts(server: Scripted, run: Run) -> None:
+    assert run("end", "g", "s", "--at", "2026-05", "--reason", "he said so").exit_code == 0
+    ended = server.last
+    assert (ended.graph_id, ended.statement_id, ended.reason) == ("g", "s", "he said so")
+    assert (ended.ended_at.ToJsonString(), ended.ended_at_precision) == (
+        "2026-05-01T00:00:00Z",
+        common_pb2.PRECISION_MONTH,
+    )
+    assert run("end", "g", "s").exit_code == 0
+    assert not server.last.HasField("ended_at")
+    assert run("deny", "g", "s", "--since", "2025", "--until", "2026").exit_code == 0
+    assert server.last.denied_from.ToJsonString() == "2025-01-01T00:00:00Z"
+    assert server.last.denied_until.ToJsonString() == "2026-01-01T00:00:00Z"
+    result = run("restore", "g", "s")
+    assert (result.exit_code, server.last.statement_id) == (0, "s")
+    assert "it held already" in result.stdout
+    assert run("judge", "g", "s", "duplicate", "t").exit_code == 0
+    assert (server.last.other_statement_id, server.last.verdict) == (
+        "t",
+        statement_pb2.VERDICT_KIND_DUPLICATE,
+    )
+    assert run("judge", "g", "s", "maybe", "t").exit_code == Exit.USAGE
+
+
+def test_the_audit_reads_pages_up_to_its_limit(server: Scripted, run: Run) -> None:
+    event = privacy_pb2.AuditEvent(event_id="e", action="EndStatement", reason="because")
+    page = privacy_pb2.ListAuditEventsResponse(events=[event] * 2, next_page_token="more")
+    server.answers("ListAuditEvents", page)
+    result = run("audit", "--graph", "g", "--about", "s", "--since", "2026", "--limit", "4", "--json")
+    assert result.stdout.count("eventId") == 4
+    assert [request.page_size for request in server.asked] == [4, 2]  # type: ignore[attr-defined]
+    asked = server.last
+    assert (asked.graph_id, asked.target_id, asked.page_token) == ("g", "s", "more")
+    assert asked.created_from.ToJsonString() == "2026-01-01T00:00:00Z"
+    assert "because" in run("audit", "--limit", "2").stdout

@@ -11,7 +11,7 @@ from services.domain.instants import instant
 from services.domain.memory import EpisodeKind, Role
 from services.domain.scope import GraphId, Scope, TenantId
 from services.llm.openai_engine import OpenAIEngine
-from services.llm.tasks import Extract, KnownFact, Normalise, Setting
+from services.llm.tasks import Extract, KnownFact, NamedEntity, Normalise, Setting
 from tests.doubles.model_server import ModelServer
 
 SCOPE = Scope(TenantId("acme"), GraphId("ana"))
@@ -43,6 +43,10 @@ def voice(text: str) -> VoiceFact:
 
 def known(*facts: str) -> Sequence[KnownFact]:
     return [KnownFact(fact) for fact in facts]
+
+
+def entity(name: str, *facts: str, here: bool = False) -> NamedEntity:
+    return NamedEntity(name, EntityType.UNKNOWN, known(*facts), here)
 
 
 def fact(**changes: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from services.llm.prompts import parts
 from services.llm.prompts.normalise import parse
 from services.llm.prompts.render import MAX_CONTEXT_CHARACTERS, Prompt, data, render
 from services.llm.times import show
-from tests.unit.llm.helpers import REFERENCE, SETTING, claim, extract, known, normalise, turns, voice
+from tests.unit.llm.helpers import REFERENCE, SETTING, claim, entity, extract, known, normalise, turns, voice
 
 BLOCK = re.compile(r"^<(\w+)>\n(.*?)^</\1>$", re.MULTILINE | re.DOTALL)
 HOSTILE = [
@@ -61,6 +61,7 @@ WORLD = WorldFact(
 )
 VOICE = VoiceFact("CANARY-voice", 0, "quote", VoiceKind.HABIT)
 TURN = Turn(7, "CANARY-text", "CANARY-speaker", Role.USER, Instant(1_000_000))
+ENTITY = tasks.NamedEntity("CANARY-name", EntityType.EVENT, [tasks.KnownFact("CANARY-known")], here=True)
 FACT = tasks.KnownFact("CANARY-old", Instant(86_400_000_000))
 
 FILLED: list[tuple[Prompt[Any, Any, Any], Any]] = [
@@ -69,6 +70,10 @@ FILLED: list[tuple[Prompt[Any, Any, Any], Any]] = [
     (prompts.EXTRACT_VOICE, tasks.Extract([TURN], "CANARY-narrative", FULL)),
     (prompts.REFLECT, tasks.Reflect("CANARY-narrative", [WORLD], [VOICE], FULL)),
     (prompts.CLASSIFY, tasks.Classify([WORLD], [VOICE], FULL)),
+    (
+        prompts.JUDGE_ENTITIES,
+        tasks.JudgeEntities([ENTITY], [ENTITY, ENTITY], [tasks.Pair(0, 1)], ["CANARY-said"], FULL),
+    ),
     (prompts.JUDGE_STATEMENTS, tasks.JudgeStatements([FACT], [FACT, FACT], [tasks.Pair(0, 1)], FULL)),
     (prompts.JUDGE_VOICE, tasks.JudgeVoice([VOICE], [FACT, FACT], [tasks.Pair(0, 1)], FULL)),
 ]
@@ -78,6 +83,10 @@ PLAIN: list[tuple[Prompt[Any, Any, Any], Any]] = [
     (prompts.EXTRACT_VOICE, extract("Hello.")),
     (prompts.REFLECT, tasks.Reflect("", [claim("Ana", "likes", "tea")], [], SETTING)),
     (prompts.CLASSIFY, tasks.Classify([claim("Ana", "likes", "tea")], [], SETTING)),
+    (
+        prompts.JUDGE_ENTITIES,
+        tasks.JudgeEntities([entity("a")], [entity("b")], [tasks.Pair(0, 0)], ["Hello."], SETTING),
+    ),
     (prompts.JUDGE_STATEMENTS, tasks.JudgeStatements(known("a"), known("b"), [tasks.Pair(0, 0)], SETTING)),
     (prompts.JUDGE_VOICE, tasks.JudgeVoice([voice("a")], known("b"), [tasks.Pair(0, 0)], SETTING)),
 ]

@@ -73,6 +73,29 @@ async def _joined(
     return Listed([StatementId(id_of(one.member)) for one in items], last)
 
 
+async def of_predicate(
+    sessions: Sessions, scope: Scope, predicate: EntityId, target: EntityId | None, page: Page
+) -> Listed[StatementId]:
+    """Of one object: those of its in-edges whose statements, read for it, have the predicate."""
+    named, edge = (predicate, layout.HAS_PREDICATE) if target is None else (target, layout.HAS_OBJECT)
+    anchors = vids(scope, Kind.ENTITY, known([named]))
+    window = Window(page.size + 1, after=_position(scope, page.after))
+    found: list[Position] = []
+    async for members in joins.windows(sessions, [anchors], [edge], window):
+        positions = [member.position for member in members]
+        if target is not None:
+            ids = [member.statement for member in members]
+            stored = await reads.stored_statements(sessions, scope, ids)
+            of_it = {id for id, row in stored.items() if row.statement.predicate == predicate}
+            positions = [one for one in positions if id_of(one.member) in of_it]
+        found += positions
+        if len(found) > page.size:
+            break
+    items = found[: page.size]
+    last = f"{items[-1].created_at}.{id_of(items[-1].member)}" if len(found) > page.size else ""
+    return Listed([StatementId(id_of(one.member)) for one in items], last)
+
+
 def _token(view: StatementView) -> str:
     return f"{view.statement.created_at}.{view.statement.id}"
 

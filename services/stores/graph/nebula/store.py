@@ -92,6 +92,11 @@ class NebulaGraphStore:
     ) -> Mapping[NodePair, Sequence[StatementId]]:
         return await reads.statements_of_pairs(self._sessions, scope, Kind.BETWEEN, pairs)
 
+    async def of_predicate(
+        self, scope: Scope, predicate: EntityId, target: EntityId | None, page: Page
+    ) -> Listed[StatementId]:
+        return await lists.of_predicate(self._sessions, scope, predicate, target, page)
+
     async def naming(self, scope: Scope, entities: Sequence[EntityId], page: Page) -> Listed[StatementId]:
         return await lists.naming(self._sessions, scope, entities, page)
 

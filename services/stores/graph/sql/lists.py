@@ -48,6 +48,17 @@ async def scan(connection: AsyncConnection, scope: Scope, page: Page) -> Listed[
     return Listed([StatementId(id) for _, id in found.items], found.after)
 
 
+async def of_predicate(
+    connection: AsyncConnection, scope: Scope, predicate: EntityId, target: EntityId | None, page: Page
+) -> Listed[StatementId]:
+    columns = schema.statements.c
+    chosen = and_(columns.scope == scope.key, columns.predicate == predicate)
+    if target is not None:
+        chosen = and_(chosen, columns.object == target)
+    found = await _positions(connection, CREATED, [chosen], page)
+    return Listed([StatementId(id) for _, id in found.items], found.after)
+
+
 async def naming(
     connection: AsyncConnection, scope: Scope, entities: Sequence[EntityId], page: Page
 ) -> Listed[StatementId]:

@@ -104,6 +104,12 @@ class SqlGraphStore:
         async with self._database.read(scope) as connection:
             return await reads.statements_of_pairs(connection, scope, schema.statements.c.object, pairs)
 
+    async def of_predicate(
+        self, scope: Scope, predicate: EntityId, target: EntityId | None, page: Page
+    ) -> Listed[StatementId]:
+        async with self._database.read(scope) as connection:
+            return await lists.of_predicate(connection, scope, predicate, target, page)
+
     async def naming(self, scope: Scope, entities: Sequence[EntityId], page: Page) -> Listed[StatementId]:
         async with self._database.read(scope) as connection:
             return await lists.naming(connection, scope, entities, page)

@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, or_, select, tuple_, update
 
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
-from services.stores.memory.port import Decision
+from services.stores.memory.port import Decision, DecisionFilter
 from services.stores.memory.sql import schema
 from services.stores.memory.sql.values import Stored
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import insert_new, is_storable
+from services.stores.sql.rows import in_chunks, insert_new, is_storable
 
 _DECISIONS = schema.decisions.c
 
@@ -42,6 +42,38 @@ class SqlDecisionLog:
             rows = await page_of(connection, query, order, page, descending=True)
         return Listed([_decision(row) for row in rows.items], rows.after)
 
+    async def find(self, scope: Scope, where: DecisionFilter, limit: int) -> Sequence[Decision]:
+        """See the port. A filter that can't be stored finds nothing."""
+        texts = [where.action, where.target, where.after[1] if where.after else ""]
+        if not all(map(is_storable, texts)):
+            return []
+        query = select(schema.decisions).where(_DECISIONS.scope == scope.key, *_conditions(where))
+        query = query.order_by(_DECISIONS.at.desc(), _DECISIONS.id.desc()).limit(limit)
+        async with self._database.read(scope) as connection:
+            return [_decision(dict(row)) for row in (await connection.execute(query)).mappings()]
+
+    async def forget_text(self, scope: Scope, targets: Sequence[str]) -> None:
+        emptied = update(schema.decisions).where(_DECISIONS.scope == scope.key, _DECISIONS.why != "")
+        async with self._database.write(scope) as connection:
+            for chunk in in_chunks(target for target in targets if is_storable(target)):
+                for column in (_DECISIONS.target, _DECISIONS.other):
+                    await connection.execute(emptied.where(column.in_(chunk)).values(why=""))
+
+
+def _conditions(where: DecisionFilter) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if where.action:
+        found.append(_DECISIONS.action == where.action)
+    if where.target:
+        found.append(or_(_DECISIONS.target == where.target, _DECISIONS.other == where.target))
+    if where.since is not None:
+        found.append(_DECISIONS.at >= where.since)
+    if where.until is not None:
+        found.append(_DECISIONS.at < where.until)
+    if where.after is not None:
+        found.append(tuple_(_DECISIONS.at, _DECISIONS.id) < where.after)
+    return found
+
 
 def _decision(row: Stored) -> Decision:
     return Decision(
@@ -54,4 +86,6 @@ def _decision(row: Stored) -> Decision:
         why=row["why"],
         model=row["model"],
         prompt_version=row["prompt_version"],
+        other=row["other"] or "",
+        request=row["request"] or "",
     )

@@ -226,6 +226,10 @@ decisions = Table(
     Column("why", Prose, nullable=False),
     Column("model", Prose, nullable=False),
     Column("prompt_version", Prose, nullable=False),
+    Column("other", Key),
+    Column("request", Key),
     Index("memory_decisions_newest", "scope", "revision", "at", "id"),
     Index("memory_decisions_target", "scope", "target", "revision", "at", "id"),
+    Index("memory_decisions_clock", "scope", "at", "id"),
+    Index("memory_decisions_other", "scope", "other"),
 )
