@@ -74,7 +74,7 @@ class GraphWrites(GraphSuite):
             precisions=(Precision.YEAR, Precision.WEEK),
             assumed=True,
         )
-        old = without_precisions(make.span(statement, None, on("1990-01-01")))
+        before = without_precisions(make.span(statement, None, on("1990-01-01")))
         await store.apply(
             make.scope,
             Commit(
@@ -85,14 +85,14 @@ class GraphWrites(GraphSuite):
                 ends=[end],
                 denials=[denial],
                 verdicts=[verdict],
-                opened=[span, old],
+                opened=[span, before],
             ),
         )
         found = await store.records(make.scope, [statement.id, other.id])
         assert sorted(found.statements, key=lambda s: s.id) == sorted([statement, other], key=lambda s: s.id)
         assert sorted(found.claims, key=lambda c: c.id) == sorted([claim, by_hand], key=lambda c: c.id)
         assert (found.ends, found.denials, found.verdicts) == ([end], [denial], [verdict])
-        assert sorted(found.spans, key=lambda one: one.valid_at or 0) == [old, span]
+        assert sorted(found.spans, key=lambda one: one.valid_at or 0) == [before, span]
         for one in found.spans:
             kinds = [type(fine) for fine in (one.start_precision, one.end_precision, one.assumed)]
             assert kinds in ([Precision, Precision, bool], [type(None)] * 3)

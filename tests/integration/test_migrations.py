@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, insert, inspect, make_url, text
+from sqlalchemy import Connection, insert, inspect, make_url, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from services.stores.errors import SchemaAhead, SchemaBehind, SchemaDiffers, TablesInUse
