@@ -18,19 +18,22 @@ from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.browsing import Browsing
-from gateway.commands.deleting import DeleteEpisode
+from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
+from gateway.commands.retracting import RetractSource
 from gateway.credits.money import MicroCredits
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
+from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps, StepSettings
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
@@ -136,7 +139,9 @@ async def open_gateway(
         stores.prices,
         MicroCredits(settings.tenant_goodwill_micros_per_day),
     )
-    pipeline = Pipeline(engine, stores.jobs, steps, endings, settings.chunk_concurrency)
+    documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
+    retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
+    pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, settings.chunk_concurrency)
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -144,7 +149,9 @@ async def open_gateway(
     dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds)
     await dispatcher.start()
     stack.push_async_callback(dispatcher.stop)
-    servicers = _servicers(settings, stores, services, pipeline, steps, background, now, engine_name)
+    servicers = _servicers(
+        settings, stores, services, pipeline, steps, documents, background, now, engine_name
+    )
     gateway = await serve(servicers, stores.keys, stores.calls, settings)
     stack.push_async_callback(gateway.stop)
     return OpenGateway(gateway, stores, served(servicers))
@@ -156,6 +163,7 @@ def _servicers(
     services: Services,
     pipeline: Pipeline,
     steps: Steps,
+    documents: Documents,
     background: Background,
     now: Callable[[], Instant],
     engine_name: str,
@@ -171,12 +179,25 @@ def _servicers(
         services, stores.graphs, stores.requests, background, reads, steps.settings.store_seconds
     )
     merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
-    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds)
+    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds, now)
+    deleting_documents = DeleteDocument(documents, stores.graphs, stores.requests, background)
+    retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
+    memory = MemoryServicer(
+        add,
+        asserting,
+        deleting,
+        deleting_documents,
+        retract,
+        reads,
+        judging,
+        browsing,
+        merging,
+        stores.job_view,
+        settings,
+    )
     return {
         "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
-        "MemoryService": MemoryServicer(
-            add, asserting, deleting, reads, judging, browsing, merging, stores.job_view, settings
-        ),
+        "MemoryService": memory,
         "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),

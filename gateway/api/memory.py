@@ -5,11 +5,12 @@ from gateway.api.judging import JudgingServicer
 from gateway.api.merging import MergingServicer
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.browsing import Browsing, show_stage
-from gateway.commands.deleting import DeleteEpisode
+from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
+from gateway.commands.retracting import RetractSource
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
@@ -23,13 +24,15 @@ from services.domain.ids import JobId
 
 
 class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
-    """AddEpisode, AssertTriples, DeleteEpisode, reads of episodes and statements; lists, judging, merging."""
+    """Takes in, deletes, and reads episodes, documents and statements; with the lists."""
 
     def __init__(
         self,
         add: AddEpisode,
         asserting: AssertTriples,
         deleting: DeleteEpisode,
+        deleting_documents: DeleteDocument,
+        retract: RetractSource,
         reads: Reads,
         judging: Judging,
         browsing: Browsing,
@@ -42,6 +45,8 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         self._add = add
         self._assert = asserting
         self._delete = deleting
+        self._delete_document = deleting_documents
+        self._retract = retract
         self._reads = reads
         self._judging = judging
         self._view = view
@@ -65,6 +70,25 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
         caller = current_caller()
         return await self._delete(caller.scope(request.graph_id), request, caller.actor)
+
+    async def DeleteDocument(
+        self, request: memory_episodes_pb2.DeleteDocumentRequest, context: Context
+    ) -> memory_episodes_pb2.DeleteDocumentResponse:
+        caller = current_caller()
+        return await self._delete_document(caller.scope(request.graph_id), request, f"key:{caller.key}")
+
+    async def RetractSource(
+        self, request: memory_episodes_pb2.RetractSourceRequest, context: Context
+    ) -> memory_episodes_pb2.RetractSourceResponse:
+        caller = current_caller()
+        scope, actor = caller.scope(request.graph_id), f"key:{caller.key}"
+        return await self._retract(scope, request, actor, self._max_jobs(caller))
+
+    async def GetDocument(
+        self, request: memory_episodes_pb2.GetDocumentRequest, context: Context
+    ) -> memory_episodes_pb2.GetDocumentResponse:
+        caller = current_caller()
+        return await self._reads.document(caller.scope(request.graph_id), request, downstream_seconds(caller))
 
     async def GetEpisode(
         self, request: memory_episodes_pb2.GetEpisodeRequest, context: Context

@@ -1,8 +1,9 @@
-"""DeleteEpisode: its evidence is revoked, its text goes, and what it had struck out holds again."""
+"""DeleteEpisode, DeleteDocument: evidence is revoked, text goes, and what it had struck out holds again."""
 
 import asyncio
 
 from gateway.ingest.background import Background
+from gateway.ingest.documents import Documents
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.requests import RequestName, Requests, fingerprint
@@ -11,6 +12,59 @@ from palimpsest.v1 import memory_episodes_pb2
 from services.domain.scope import Scope
 
 METHOD = "MemoryService.DeleteEpisode"
+DOCUMENT_METHOD = "MemoryService.DeleteDocument"
+
+
+def deletion_counts(
+    revoked: resolver_pb2.RevokeResponse, episodes: int, passages: int
+) -> memory_episodes_pb2.DeletionCounts:
+    """What a revocation took away and gave back, and the text that went with it."""
+    return memory_episodes_pb2.DeletionCounts(
+        episodes_deleted=episodes,
+        claims_revoked=revoked.claims,
+        ends_revoked=revoked.ends,
+        denials_revoked=revoked.denials,
+        passages_removed=passages,
+        voice_aspects_removed=revoked.voice,
+        statements_expired=len(revoked.outcome.statements_expired),
+        statements_restored=len(revoked.outcome.statements_restored),
+    )
+
+
+class DeleteDocument:
+    """Deletes a document, or one version of it, as one revision. Idempotent by request_id, and by itself."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        graphs: Graphs,
+        requests: Requests,
+        background: Background,
+    ) -> None:
+        self._documents = documents
+        self._graphs = graphs
+        self._requests = requests
+        self._background = background
+
+    async def __call__(
+        self, scope: Scope, request: memory_episodes_pb2.DeleteDocumentRequest, actor: str
+    ) -> memory_episodes_pb2.DeleteDocumentResponse:
+        """What went and what holds again. Raises GraphNotFound, DocumentNotFound, RequestIdReused."""
+        await self._graphs.check(scope)
+        name = RequestName(scope.tenant, DOCUMENT_METHOD, request.request_id, fingerprint(request))
+
+        async def work() -> bytes:
+            gone, revoked = await self._documents.delete(
+                scope, request.document_id, request.version, request.request_id, actor
+            )
+            return memory_episodes_pb2.DeleteDocumentResponse(
+                revision=revoked.revision,
+                counts=deletion_counts(revoked, gone.episodes, gone.passages),
+            ).SerializeToString()
+
+        # The caller may leave; a deletion that was begun is carried out all the same.
+        answer, _ = await asyncio.shield(self._background.start(self._requests.once(name, work)))
+        return memory_episodes_pb2.DeleteDocumentResponse.FromString(answer)
 
 
 class DeleteEpisode:
@@ -60,16 +114,7 @@ class DeleteEpisode:
         revoked = await services.call(scope, services.resolver.Revoke, evidence, seconds)
         return memory_episodes_pb2.DeleteEpisodeResponse(
             revision=revoked.revision,
-            counts=memory_episodes_pb2.DeletionCounts(
-                episodes_deleted=int(gone.deleted),
-                claims_revoked=revoked.claims,
-                ends_revoked=revoked.ends,
-                denials_revoked=revoked.denials,
-                passages_removed=len(read.episode.passages),
-                voice_aspects_removed=revoked.voice,
-                statements_expired=len(revoked.outcome.statements_expired),
-                statements_restored=len(revoked.outcome.statements_restored),
-            ),
+            counts=deletion_counts(revoked, int(gone.deleted), len(read.episode.passages)),
             restored_statement_ids=revoked.outcome.statements_restored,
             expired_statement_ids=revoked.outcome.statements_expired,
         )

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 
 from gateway.commands.reads import Place
@@ -13,18 +14,27 @@ from gateway.store.graphs import Graphs
 from palimpsest.internal.v1 import recall_lists_pb2, resolver_pb2
 from palimpsest.v1 import common_pb2, graph_pb2
 from services.domain.ids import Revision
+from services.domain.instants import Instant
 from services.domain.scope import Scope
 
 
 class Predicates:
     """Declares and lists. Costs nothing."""
 
-    def __init__(self, services: Services, graphs: Graphs, background: Background, seconds: float) -> None:
+    def __init__(
+        self,
+        services: Services,
+        graphs: Graphs,
+        background: Background,
+        seconds: float,
+        now: Callable[[], Instant],
+    ) -> None:
         """`seconds` is how long a declaration may take."""
         self._services = services
         self._graphs = graphs
         self._background = background
         self._seconds = seconds
+        self._now = now
 
     async def declare(
         self, scope: Scope, request: graph_pb2.DeclarePredicateRequest, actor: str
@@ -59,6 +69,7 @@ class Predicates:
     ) -> tuple[graph_pb2.ListPredicatesResponse, Place | None]:
         """A page, and where the next begins. Raises GraphNotFound."""
         await self._graphs.check(scope)
+        now = self._now() if place.now is None else place.now
         asked = recall_lists_pb2.ListPredicatesRequest(
             declared_only=request.declared_only,
             known_at=place.known_at(common_pb2.KnownAt(), timeout_seconds),
@@ -68,5 +79,5 @@ class Predicates:
         method = self._services.recall.ListPredicates
         listed = await self._services.call(scope, method, asked, timeout_seconds)
         page = graph_pb2.ListPredicatesResponse(predicates=map(declared_out, listed.predicates))
-        following = Place(listed.after, Revision(listed.revision), place.now) if listed.after else None
+        following = Place(listed.after, Revision(listed.revision), now) if listed.after else None
         return page, following

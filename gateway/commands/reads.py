@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.convert.assertions import normal_literal
-from gateway.convert.episodes import episode_out, passage_out
+from gateway.convert.episodes import document_out, episode_out, passage_out
 from gateway.convert.names import aspect_in, entity_type_in
 from gateway.convert.recall import subgraph_out
 from gateway.convert.statements import (
@@ -21,8 +21,8 @@ from gateway.convert.statements import (
 from gateway.convert.times import instant_of, known_at_in
 from gateway.services import Services
 from gateway.store.graphs import Graphs
+from palimpsest.internal.v1 import preprocessor_pb2, values_pb2
 from palimpsest.internal.v1 import recall_pb2 as internal
-from palimpsest.internal.v1 import values_pb2
 from palimpsest.v1 import (
     common_pb2,
     entity_pb2,
@@ -92,6 +92,17 @@ class Reads:
             text=read.episode.text,
             passages=[passage_out(passage) for passage in read.episode.passages],
         )
+
+    async def document(
+        self, scope: Scope, request: memory_episodes_pb2.GetDocumentRequest, timeout_seconds: float
+    ) -> memory_episodes_pb2.GetDocumentResponse:
+        """One version, with a list of all. Raises DocumentNotFound, also once it is deleted."""
+        await self._graphs.check(scope)
+        asked = preprocessor_pb2.GetDocumentRequest(document_id=request.document_id, version=request.version)
+        read = await self._services.call(
+            scope, self._services.preprocessor.GetDocument, asked, timeout_seconds
+        )
+        return document_out(read, scope.graph)
 
     async def statement(
         self, scope: Scope, request: memory_statements_pb2.GetStatementRequest, timeout_seconds: float
@@ -181,7 +192,7 @@ class Reads:
             now=now,
         )
         read = await self._services.call(scope, self._services.recall.ReadTimeline, asked, timeout_seconds)
-        entries = [_entry(entry.statement, now) for entry in read.entries]
+        entries = [_entry(entry.statement, read.subject.id, now) for entry in read.entries]
         first = int(place.after or 0)
         last = first + size
         page = memory_statements_pb2.GetTimelineResponse(
@@ -222,12 +233,17 @@ def typed(ref: entity_pb2.EntityRef) -> str:
     return "" if kind is EntityType.UNKNOWN else kind
 
 
-def _entry(statement: values_pb2.Statement, now: Instant) -> memory_statements_pb2.TimelineEntry:
+def _entry(
+    statement: values_pb2.Statement, subject: str, now: Instant
+) -> memory_statements_pb2.TimelineEntry:
+    """Its object is the other end: of a fact that an inverse says, whom it was said of."""
     span = statement.spans[0]
     over = span.HasField("invalid_at") and span.invalid_at <= now
+    turned = statement.entity.id == subject != statement.subject.id
+    other = entity_pb2.ObjectValue(entity=entity_out(statement.subject)) if turned else object_out(statement)
     return memory_statements_pb2.TimelineEntry(
         statement_id=statement.id,
-        object=object_out(statement),
+        object=other,
         fact=statement.fact,
         span=span_out(span, statement.id),
         contested=span.contested,

@@ -3,7 +3,7 @@
 from gateway.convert.names import episode_kind_in, episode_kind_out, role_in, role_out
 from gateway.convert.times import instant_of, timestamp
 from palimpsest.internal.v1 import preprocessor_pb2, values_pb2
-from palimpsest.v1 import episode_pb2, memory_ingest_pb2
+from palimpsest.v1 import episode_pb2, memory_episodes_pb2, memory_ingest_pb2
 from services.domain.instants import Instant
 
 
@@ -66,4 +66,36 @@ def passage_out(passage: values_pb2.Passage) -> episode_pb2.Passage:
         end_offset=passage.end,
         reference_time=timestamp(passage.said_at),
         message_id=passage.message_id,
+    )
+
+
+def document_out(
+    read: preprocessor_pb2.GetDocumentResponse, graph_id: str
+) -> memory_episodes_pb2.GetDocumentResponse:
+    """The version that was read, and the document with all that are kept."""
+    versions = [_version_out(head) for head in read.versions]
+    shown = [version for version in versions if version.version == read.version]
+    return memory_episodes_pb2.GetDocumentResponse(
+        document=episode_pb2.Document(
+            document_id=read.document_id,
+            graph_id=graph_id,
+            title=read.versions[0].title if read.versions else read.title,
+            source=read.source,
+            versions=versions,
+        ),
+        version=shown[0] if shown else None,
+        text=read.text,
+    )
+
+
+def _version_out(head: preprocessor_pb2.DocumentVersionHead) -> episode_pb2.DocumentVersion:
+    return episode_pb2.DocumentVersion(
+        version=head.version,
+        content_hash=head.hash,
+        size_bytes=head.size,
+        token_count=head.tokens,
+        tokens_saved=max(0, head.tokens - head.tokens_new),
+        reference_time=timestamp(head.reference_time),
+        created_at=timestamp(head.created_at),
+        job_id=head.job_id,
     )

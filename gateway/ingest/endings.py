@@ -1,7 +1,7 @@
 """Endings: what a job came to, what it is charged, and its artifacts' removal."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from google.rpc.status_pb2 import Status
 
@@ -49,6 +49,8 @@ class Ended:
     """The text is understood, but what it no longer says was not ended."""
     outcomes: Sequence[resolver_pb2.Outcome] | None = None
     """What was changed, in order; None: as the steps kept it."""
+    deleted: Mapping[str, int] = field(default_factory=dict)
+    """How much a retraction deleted and revoked, by the names of counts."""
 
     @classmethod
     def of_ingest(
@@ -139,7 +141,7 @@ def _state(ended: Ended) -> JobState:
     if _is_cancelled(ended.error) or _is_cancelled(ended.first_failure):
         return JobState.CANCELLED
     if ended.error is not None:
-        return JobState.FAILED
+        return JobState.PARTIAL if ended.deleted else JobState.FAILED
     if not ended.failed and not ended.unsupported_failed:
         return JobState.SUCCEEDED
     return JobState.PARTIAL if ended.earned_tokens or ended.nothing else JobState.FAILED
@@ -166,6 +168,7 @@ def _result(ended: Ended, outcomes: Sequence[resolver_pb2.Outcome]) -> job_pb2.J
             "statements_added",
             "statements_ended",
             "statements_restored",
+            "statements_expired",
             "voice_added",
             "voice_ended",
         )
@@ -183,11 +186,14 @@ def _result(ended: Ended, outcomes: Sequence[resolver_pb2.Outcome]) -> job_pb2.J
             voice_aspects_added=len(lists["voice_added"]),
             voice_aspects_ended=len(lists["voice_ended"]),
             tokens_saved=ended.saved,
+            statements_expired=len(lists["statements_expired"]),
+            **ended.deleted,
         ),
         episode_ids=ended.episodes[:MAX_IDS],
         added_statement_ids=lists["statements_added"][:MAX_IDS],
         ended_statement_ids=lists["statements_ended"][:MAX_IDS],
         restored_statement_ids=lists["statements_restored"][:MAX_IDS],
+        expired_statement_ids=lists["statements_expired"][:MAX_IDS],
         added_entity_ids=lists["entities_added"][:MAX_IDS],
         added_voice_aspect_ids=lists["voice_added"][:MAX_IDS],
         ended_voice_aspect_ids=lists["voice_ended"][:MAX_IDS],

@@ -6,12 +6,14 @@ others are kept.
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from functools import partial
 
 import structlog
 
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
 from gateway.ingest.patience import status_in
+from gateway.ingest.retracting import Retracting, totals
 from gateway.ingest.steps import Steps
 from gateway.store.job_values import Job, JobKind
 from gateway.store.jobs import Jobs
@@ -25,25 +27,34 @@ log = structlog.get_logger(__name__)
 
 INGEST = "ingest"
 ASSERT = "assert"
+RETRACT = "retract"
 
-WORKFLOWS = {JobKind.INGEST: INGEST, JobKind.ASSERT: ASSERT}
+WORKFLOWS = {JobKind.INGEST: INGEST, JobKind.ASSERT: ASSERT, JobKind.RETRACTION: RETRACT}
 
 
 class Pipeline:
     """Hands accepted jobs to the durable engine, and is what the engine runs."""
 
     def __init__(
-        self, engine: DurableEngine, jobs: Jobs, steps: Steps, endings: Endings, chunk_concurrency: int = 8
+        self,
+        engine: DurableEngine,
+        jobs: Jobs,
+        steps: Steps,
+        retracting: Retracting,
+        endings: Endings,
+        chunk_concurrency: int = 8,
     ) -> None:
         """`chunk_concurrency` bounds how many chunks of all jobs are understood at once in this process."""
         self._engine = engine
         self._jobs = jobs
         self._steps = steps
+        self._retracting = retracting
         self._endings = endings
         self._patience = steps.settings.patience
         self._chunks = asyncio.Semaphore(chunk_concurrency)
         engine.register(INGEST, self._ingest)
         engine.register(ASSERT, self._assert)
+        engine.register(RETRACT, self._retract)
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
@@ -69,6 +80,10 @@ class Pipeline:
     async def _assert(self, run: Run, argument: str) -> None:
         job = JobId(argument)
         await self._end(run, job, await self._sure(job, self._asserted(run, job)))
+
+    async def _retract(self, run: Run, argument: str) -> None:
+        job = JobId(argument)
+        await self._end(run, job, await self._sure(job, self._retracted(run, job)))
 
     async def _sure(self, job: JobId, work: Awaitable[Ended]) -> Ended:
         """How a job ended; one that a bug broke has failed, since the engine runs no workflow that raised."""
@@ -101,6 +116,23 @@ class Pipeline:
 
     async def _asserted(self, run: Run, job: JobId) -> Ended:
         return _of_assertion(await run.step("assert/1", lambda: self._steps.assert_triples(job)))
+
+    async def _retracted(self, run: Run, job: JobId) -> Ended:
+        """Deletes part after part. What is given while that lasts goes as well."""
+        done: list[JSON] = []
+        while True:
+            part = len(done)
+            listed = await run.step(f"list/1/{part}", partial(self._retracting.list, job, part))
+            error = status_in(listed)
+            if error is not None or not (listed["episodes"] or listed["versions"]):
+                break
+            deleted = await run.step(f"retract/1/{part}", partial(self._retracting.delete, job, part, listed))
+            error = status_in(deleted)
+            if error is not None:
+                break
+            done.append(deleted)
+        newest = max((int(one["revision"]) for one in done), default=0)
+        return Ended(revision=Revision(newest), error=error, deleted=totals(done))
 
     async def _understand(self, run: Run, job: JobId, index: int, prepared: JSON) -> JSON:
         async def bounded() -> JSON:

@@ -101,6 +101,7 @@ class Steps:
                 "version": done.version,
                 "document": asked.document_id,
                 "removed": len(done.removed_passage_ids),
+                "version_episode": done.version_episode_id,
                 "at": request.source.reference_time,
                 "time_zone": asked.time_zone,
             }
@@ -161,7 +162,6 @@ class Steps:
 
     async def end_unsupported(self, job_id: JobId, prepared: JSON) -> JSON:
         """Ends what only removed passages of a document said. Answers the revision."""
-        chunks: Sequence[JSON] = prepared["chunks"]
 
         async def work() -> JSON:
             job = await self._jobs.find(job_id)
@@ -170,7 +170,7 @@ class Steps:
                 commit_id=job_id,
                 removed_passage_ids=removed.decode().split(),
                 at=int(prepared["at"]),
-                episode_id=str(chunks[0]["episode"]) if chunks else "",
+                episode_id=str(prepared["version_episode"]),
             )
             done = await self._services.call(
                 job.scope, self._services.resolver.EndUnsupported, request, self.settings.store_seconds

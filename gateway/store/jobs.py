@@ -87,6 +87,17 @@ class Jobs:
             )
             return Accepted(await self._read(connection, tenant, job), fresh=True)
 
+    async def asked_before(self, order: Order) -> Job | None:
+        """The job that an earlier call with this order's key started. Raises RequestIdReused."""
+        tenant = order.scope.tenant
+        async with self._database.read(OfTenant(tenant)) as connection:
+            query = select(requests.c.key).where(
+                requests.c.tenant == tenant, requests.c.key == order.request_key
+            )
+            if (await connection.execute(query)).first() is None:
+                return None
+            return await self._first(connection, order)
+
     async def get(self, tenant: TenantId, job: JobId) -> Job:
         """Raises JobNotFound; the same for a job of another tenant."""
         async with self._database.read(OfTenant(tenant)) as connection:

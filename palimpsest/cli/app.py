@@ -7,6 +7,7 @@ from palimpsest.cli import (
     asserting,
     auditing,
     diffing,
+    documents,
     entities,
     episodes,
     facts,
@@ -42,6 +43,8 @@ def options() -> None:
 for module in (adding, asserting, recalling, facts, diffing, judging, auditing):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
+app.add_typer(documents.app(), name="document", rich_help_panel="Memory")
+app.add_typer(documents.sources(), name="source", rich_help_panel="Memory")
 app.add_typer(entities.app(), name="entity", rich_help_panel="Memory")
 app.add_typer(voices.app(), name="voice", rich_help_panel="Memory")
 app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")

@@ -409,6 +409,7 @@ class JobResult(_message.Message):
     DOCUMENT_ID_FIELD_NUMBER: _builtins.int
     DOCUMENT_VERSION_FIELD_NUMBER: _builtins.int
     IDS_TRUNCATED_FIELD_NUMBER: _builtins.int
+    EXPIRED_STATEMENT_IDS_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """The document; empty without one."""
     document_version: _builtins.int
@@ -451,6 +452,10 @@ class JobResult(_message.Message):
     def ended_voice_aspect_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Voice aspects that it ended."""
 
+    @_builtins.property
+    def expired_statement_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Statements that are not believed any more, at any time."""
+
     def __init__(
         self,
         *,
@@ -466,10 +471,11 @@ class JobResult(_message.Message):
         document_id: _builtins.str = ...,
         document_version: _builtins.int = ...,
         ids_truncated: _builtins.bool = ...,
+        expired_statement_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["added_entity_ids", b"added_entity_ids", "added_statement_ids", b"added_statement_ids", "added_voice_aspect_ids", b"added_voice_aspect_ids", "counts", b"counts", "document_id", b"document_id", "document_version", b"document_version", "ended_statement_ids", b"ended_statement_ids", "ended_voice_aspect_ids", b"ended_voice_aspect_ids", "episode_ids", b"episode_ids", "ids_truncated", b"ids_truncated", "merged_entity_ids", b"merged_entity_ids", "restored_statement_ids", b"restored_statement_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added_entity_ids", b"added_entity_ids", "added_statement_ids", b"added_statement_ids", "added_voice_aspect_ids", b"added_voice_aspect_ids", "counts", b"counts", "document_id", b"document_id", "document_version", b"document_version", "ended_statement_ids", b"ended_statement_ids", "ended_voice_aspect_ids", b"ended_voice_aspect_ids", "episode_ids", b"episode_ids", "expired_statement_ids", b"expired_statement_ids", "ids_truncated", b"ids_truncated", "merged_entity_ids", b"merged_entity_ids", "restored_statement_ids", b"restored_statement_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -494,6 +500,12 @@ class JobCounts(_message.Message):
     VOICE_ASPECTS_ADDED_FIELD_NUMBER: _builtins.int
     VOICE_ASPECTS_ENDED_FIELD_NUMBER: _builtins.int
     TOKENS_SAVED_FIELD_NUMBER: _builtins.int
+    EPISODES_DELETED_FIELD_NUMBER: _builtins.int
+    CLAIMS_REVOKED_FIELD_NUMBER: _builtins.int
+    ENDS_REVOKED_FIELD_NUMBER: _builtins.int
+    DENIALS_REVOKED_FIELD_NUMBER: _builtins.int
+    VOICE_REVOKED_FIELD_NUMBER: _builtins.int
+    STATEMENTS_EXPIRED_FIELD_NUMBER: _builtins.int
     nothing_chunks: _builtins.int
     """Chunks that ended with nothing to remember."""
     passages_added: _builtins.int
@@ -520,6 +532,18 @@ class JobCounts(_message.Message):
     """Voice aspects ended."""
     tokens_saved: _builtins.int
     """Tokens that need not be understood again, as the version before had them."""
+    episodes_deleted: _builtins.int
+    """Episodes deleted."""
+    claims_revoked: _builtins.int
+    """Claims revoked."""
+    ends_revoked: _builtins.int
+    """Ends revoked."""
+    denials_revoked: _builtins.int
+    """Denials revoked."""
+    voice_revoked: _builtins.int
+    """Claims and ends of voice aspects revoked."""
+    statements_expired: _builtins.int
+    """Statements that are not believed any more, at any time."""
     def __init__(
         self,
         *,
@@ -536,10 +560,16 @@ class JobCounts(_message.Message):
         voice_aspects_added: _builtins.int = ...,
         voice_aspects_ended: _builtins.int = ...,
         tokens_saved: _builtins.int = ...,
+        episodes_deleted: _builtins.int = ...,
+        claims_revoked: _builtins.int = ...,
+        ends_revoked: _builtins.int = ...,
+        denials_revoked: _builtins.int = ...,
+        voice_revoked: _builtins.int = ...,
+        statements_expired: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims_added", b"claims_added", "denials_added", b"denials_added", "ends_added", b"ends_added", "entities_added", b"entities_added", "entities_merged", b"entities_merged", "nothing_chunks", b"nothing_chunks", "passages_added", b"passages_added", "statements_added", b"statements_added", "statements_ended", b"statements_ended", "statements_restored", b"statements_restored", "tokens_saved", b"tokens_saved", "voice_aspects_added", b"voice_aspects_added", "voice_aspects_ended", b"voice_aspects_ended"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims_added", b"claims_added", "claims_revoked", b"claims_revoked", "denials_added", b"denials_added", "denials_revoked", b"denials_revoked", "ends_added", b"ends_added", "ends_revoked", b"ends_revoked", "entities_added", b"entities_added", "entities_merged", b"entities_merged", "episodes_deleted", b"episodes_deleted", "nothing_chunks", b"nothing_chunks", "passages_added", b"passages_added", "statements_added", b"statements_added", "statements_ended", b"statements_ended", "statements_expired", b"statements_expired", "statements_restored", b"statements_restored", "tokens_saved", b"tokens_saved", "voice_aspects_added", b"voice_aspects_added", "voice_aspects_ended", b"voice_aspects_ended", "voice_revoked", b"voice_revoked"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -381,7 +381,7 @@ class TimelineEntry(_message.Message):
     """0 to 1; as of the statement."""
     @_builtins.property
     def object(self) -> _entity_pb2.ObjectValue:
-        """Its object."""
+        """Its object; where the fact was recorded from the other end, by the inverse, its subject."""
 
     @_builtins.property
     def span(self) -> _statement_pb2.Span:

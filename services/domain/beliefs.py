@@ -11,6 +11,7 @@ from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.domain.slots import AS_WRITTEN, CardinalityOf, Reading, competition, flagged
 from services.domain.timeline import DerivedSpan, timeline
+from services.domain.withdrawn import counting_ends
 
 
 class _Record(Protocol):
@@ -100,9 +101,10 @@ def derive(
             for record in records
         ]
 
+    said = shown(claims)
     spans = timeline(
-        shown(claims),
-        shown(in_force(records.ends, known_at)),
+        said,
+        counting_ends(said, shown(in_force(records.ends, known_at))),
         shown(in_force(records.denials, known_at)),
         among.rivals,
         among.content,

@@ -100,7 +100,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class DocumentVersion:
-    """One whole text of a document, kept and readable. `version` counts from 1."""
+    """One whole text of a document, kept and readable. `version` counts from 1; `tokens` 0: not counted."""
 
     document: DocumentId
     version: int
@@ -110,6 +110,21 @@ class DocumentVersion:
     created_at: Instant
     job: JobId
     title: str = ""
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VersionHead:
+    """A document's version without its text; `size` in bytes of UTF-8."""
+
+    version: int
+    hash: str
+    size: int
+    tokens: int
+    reference_time: Instant
+    created_at: Instant
+    job: JobId
+    title: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from services.domain.ids import EpisodeId, JobId, derive_id
 from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, EpisodeKind, Passage
 from services.domain.scope import Scope
+from services.llm import tokens
 from services.preprocessor.layout import (
     Layout,
     message_hash,
@@ -94,13 +95,14 @@ class Drafter:
             return Draft(version=latest.version, nothing=NothingReason.UNCHANGED_DOCUMENT)
         version = DocumentVersion(
             document=document,
-            version=1 if latest is None else latest.version + 1,
+            version=await self._text.last_version(self._scope, document) + 1,
             hash=content,
             text=source.text,
             reference_time=source.reference_time,
             created_at=self._now,
             job=self._job,
             title=source.title,
+            tokens=await asyncio.to_thread(tokens.count, source.text),
         )
         if latest is None:
             layout: Layout | None = of_document(source.text, source.reference_time)
@@ -122,7 +124,8 @@ class Drafter:
         number = 0 if version is None else version.version
         if layout is None or not layout.pieces:
             nothing = why_nothing(bool(self._source.text.strip()))
-            return Draft(saved_version=version, version=number, nothing=nothing)
+            silent = () if version is None else (self._silent(version),)
+            return Draft(silent, saved_version=version, version=number, nothing=nothing)
         spans = await asyncio.to_thread(layout.cut)
         ids = [
             EpisodeId(derive_id(self._scope, "episode", self._job, position))
@@ -149,6 +152,29 @@ class Drafter:
             for position, (id, span) in enumerate(zip(ids, spans, strict=True))
         ]
         return Draft(episodes, passages_of(self._scope, layout, spans, ids), version, number)
+
+    def _silent(self, version: DocumentVersion) -> Episode:
+        """The episode of a version that says nothing new: what it leaves out is ended by it."""
+        source = self._source
+        return Episode(
+            id=EpisodeId(derive_id(self._scope, "episode", self._job, 0)),
+            job=self._job,
+            kind=source.kind,
+            text="",
+            reference_time=source.reference_time,
+            created_at=self._now,
+            tokens=0,
+            document=version.document,
+            version=version.version,
+            title=source.title,
+            source=source.source,
+            metadata=source.metadata,
+        )
+
+
+def is_silent(episode: Episode) -> bool:
+    """True for the episode of a version that says nothing new; there is nothing in it to understand."""
+    return episode.tokens == 0
 
 
 def why_nothing(says_something: bool) -> NothingReason:

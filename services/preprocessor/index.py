@@ -39,6 +39,21 @@ class PassageIndex:
         if passages:
             await self._vectors.delete(scope, Collection.PASSAGES, [passage.id for passage in passages])
 
+    async def follow(self, scope: Scope, episodes: Sequence[Episode], passages: Sequence[Passage]) -> None:
+        """Brings the columns beside the vectors up to date of passages that another episode has now.
+
+        Their text is the same, so nothing is embedded. Idempotent.
+        """
+        by_id = {episode.id: episode for episode in episodes}
+        there = await self._vectors.fetch(scope, Collection.PASSAGES, [passage.id for passage in passages])
+        rows = [
+            passage_row(scope, passage, by_id[passage.episode], there[passage.id].vector)
+            for passage in passages
+            if passage.id in there
+        ]
+        if rows:
+            await self._vectors.upsert(scope, Collection.PASSAGES, rows)
+
     async def _write(
         self, scope: Scope, episodes: Mapping[EpisodeId, Episode], passages: Sequence[Passage]
     ) -> None:

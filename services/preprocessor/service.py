@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from palimpsest.internal.v1 import preprocessor_pb2 as pb
 from services.domain.errors import DocumentNotFound, EpisodeNotFound
 from services.domain.facts import NothingReason
-from services.domain.ids import DocumentId, EpisodeId, JobId
+from services.domain.ids import DocumentId, EpisodeId, JobId, derive_id
 from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, Passage
 from services.domain.recalled import is_recalled
@@ -14,7 +14,8 @@ from services.domain.scope import Scope
 from services.llm import tokens
 from services.llm.port import Embedder
 from services.preprocessor.assertions import assertion_episode
-from services.preprocessor.draft import Draft, Drafter, why_nothing
+from services.preprocessor.deleting import Deletions
+from services.preprocessor.draft import Draft, Drafter, is_silent, why_nothing
 from services.preprocessor.index import PassageIndex
 from services.preprocessor.layout import of_source
 from services.preprocessor.source import Source, read_source
@@ -23,7 +24,7 @@ from services.stores.errors import WriteConflict
 from services.stores.memory.port import TextStore
 from services.stores.paging import Page
 from services.stores.vectors.port import VectorStore
-from services.wire.texts import episode_out
+from services.wire.texts import document_out, episode_out
 
 _ATTEMPTS = 5
 """Tries to save a document's version while other jobs save versions of the same document."""
@@ -38,6 +39,7 @@ class Preprocessor:
         self._text = text
         self._index = PassageIndex(vectors, embedder)
         self._now = now
+        self._deletions = Deletions(text, self._index, now)
 
     async def preprocess(self, scope: Scope, request: pb.PreprocessRequest) -> pb.PreprocessResponse:
         """Saves what is new in a job's text. A repeated call of a job answers the same and saves nothing.
@@ -87,7 +89,7 @@ class Preprocessor:
         return pb.QuoteResponse(tokens=total, chunks=len(spans))
 
     async def get_document(self, scope: Scope, request: pb.GetDocumentRequest) -> pb.GetDocumentResponse:
-        """One version, or the newest for 0. Raises DocumentNotFound."""
+        """One version, or the newest for 0, and what versions there are. Raises DocumentNotFound."""
         document = DocumentId(request.document_id)
         if request.version:
             found = await self._text.version(scope, document, request.version)
@@ -95,14 +97,9 @@ class Preprocessor:
             found = await self._text.latest_version(scope, document)
         if found is None:
             raise DocumentNotFound(document)
-        return pb.GetDocumentResponse(
-            document_id=found.document,
-            version=found.version,
-            text=found.text,
-            title=found.title,
-            reference_time=found.reference_time,
-            created_at=found.created_at,
-        )
+        heads = await self._text.version_heads(scope, document)
+        episodes = await self._text.of_document(scope, document)
+        return document_out(found, heads, episodes)
 
     async def delete_episode_text(
         self, scope: Scope, request: pb.DeleteEpisodeTextRequest
@@ -119,6 +116,36 @@ class Preprocessor:
         deleted = await self._text.delete_episode(scope, episode, self._now())
         return pb.DeleteEpisodeTextResponse(deleted=deleted)
 
+    async def delete_episode_texts(
+        self, scope: Scope, request: pb.DeleteEpisodeTextsRequest
+    ) -> pb.DeleteEpisodeTextsResponse:
+        """As `delete_episode_text`, of several at once; those that never were are left out. Idempotent."""
+        gone = await self._deletions.episodes(scope, [EpisodeId(id) for id in request.episode_ids])
+        return pb.DeleteEpisodeTextsResponse(episodes=gone.episodes, passages=gone.passages)
+
+    async def delete_document_text(
+        self, scope: Scope, request: pb.DeleteDocumentTextRequest
+    ) -> pb.DeleteDocumentTextResponse:
+        """Removes a document or a version. Raises DocumentNotFound for one that never was. Idempotent."""
+        version = request.version or None
+        done = await self._deletions.document(scope, DocumentId(request.document_id), version)
+        return pb.DeleteDocumentTextResponse(
+            episode_ids=done.revoked,
+            episodes=done.gone.episodes,
+            passages=done.gone.passages,
+            withdrawals=done.withdrawals,
+        )
+
+    async def list_source(self, scope: Scope, request: pb.ListSourceRequest) -> pb.ListSourceResponse:
+        """Episodes of a source that are there, in a stable order; none of one that is unknown."""
+        listed = await self._text.of_source(scope, request.source, request.limit)
+        return pb.ListSourceResponse(
+            episodes=[
+                pb.SourceEpisode(episode_id=one.id, document_id=one.document or "", version=one.version or 0)
+                for one in listed
+            ]
+        )
+
     async def mark_unlearned(
         self, scope: Scope, request: pb.MarkUnlearnedRequest
     ) -> pb.MarkUnlearnedResponse:
@@ -128,11 +155,14 @@ class Preprocessor:
 
     async def _saved(self, scope: Scope, job: JobId, source: Source) -> Draft | None:
         """What this job has saved before; None when it has not."""
-        episodes = await self._text.episodes_of_job(scope, job)
+        saved = await self._text.episodes_of_job(scope, job)
+        # Passages that a later version says as well may have been kept in an episode of that version.
+        episodes = [one for one in saved if one.id == derive_id(scope, "episode", job, one.position)]
         version = None if source.document is None else await self._text.version_of_job(scope, job)
         if not episodes and version is None:
             return None
-        nothing = None if episodes else why_nothing(bool(source.text.strip()))
+        spoken = any(not is_silent(one) for one in episodes)
+        nothing = None if spoken else why_nothing(bool(source.text.strip()))
         number = 0 if version is None else version.version
         return Draft(episodes, await self._passages(scope, episodes), version, number, nothing)
 
@@ -150,13 +180,18 @@ class Preprocessor:
         total = await _count(of_source(source).text)
         passages = _by_episode(draft.passages)
         return pb.PreprocessResponse(
-            chunks=[_chunk(episode, passages.get(episode.id, ())) for episode in draft.episodes],
+            chunks=[
+                _chunk(episode, passages.get(episode.id, ()))
+                for episode in draft.episodes
+                if not is_silent(episode)
+            ],
             tokens=total,
             # A cut or a joint may cost a token; what was new is never more than all there is.
             tokens_saved=max(0, total - sum(episode.tokens for episode in draft.episodes)),
             version=draft.version,
             nothing=draft.nothing or "",
             removed_passage_ids=await self._removed(scope, draft.saved_version),
+            version_episode_id=draft.episodes[0].id if draft.saved_version and draft.episodes else "",
         )
 
     async def _removed(self, scope: Scope, version: DocumentVersion | None) -> Sequence[str]:

@@ -13,6 +13,7 @@ from services.stores.graph.port import GraphStore
 from services.stores.memory.port import VoiceStore
 from services.stores.vectors.port import Collection, Vector, VectorRow, VectorStore
 from services.stores.vectors.rows import (
+    NEVER,
     Hull,
     entity_row,
     entity_text,
@@ -88,7 +89,7 @@ class Index:
         if not changed:
             return
         records = await self._graph.records(scope, sorted(changed))
-        held = hulls(records.spans)
+        held = {one.id: NEVER for one in records.statements} | dict(hulls(records.spans))
         existing = dict(await self._vectors.fetch(scope, Collection.STATEMENTS, sorted(changed)))
         for retold, _ in change.retold:
             existing.pop(retold, None)
@@ -96,7 +97,6 @@ class Index:
             statement
             for statement in records.statements
             if statement_text(statement)
-            and statement.id in held
             and (statement.id not in existing or not _covers(existing[statement.id], held[statement.id]))
         ]
         for batch in _batches(stale):

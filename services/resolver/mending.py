@@ -10,7 +10,7 @@ from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.resolver.change import Draft
 from services.resolver.publish import Publisher
-from services.resolver.revoke import Revocations
+from services.resolver.revoke import Deletion, Revocations
 from services.stores.memory.port import Decision, VoiceStore
 
 ACTOR = "upkeep"
@@ -72,7 +72,8 @@ class Mending:
         """All that an episode said whose text is gone: what its deletion began."""
 
         async def build(_known: Revision, revision: Revision) -> Draft:
-            return await self._revocations.draft(scope, episode, revision, ACTOR, "its text is gone")
+            deletion = Deletion(ACTOR, "its text is gone")
+            return await self._revocations.draft(scope, [episode], revision, deletion)
 
         return await self._publish(scope, "episode", found_at, [episode], build)
 

@@ -8,7 +8,7 @@ from palimpsest.internal.v1 import resolver_judging_pb2 as judging_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
 from services.domain.facts import DropReason
-from services.domain.ids import EpisodeId, PassageId, Revision, StatementId
+from services.domain.ids import EpisodeId, PassageId, Revision, StatementId, derive_id
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage
 from services.domain.predicates import Cardinality, Declaration, Vocabulary
@@ -25,7 +25,7 @@ from services.resolver.merging import Merging
 from services.resolver.naming import Naming
 from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
-from services.resolver.revoke import Revocations
+from services.resolver.revoke import Deletion, Revocations, Withdrawn
 from services.resolver.said import Drafter, Said, check, said_of_assertion, said_of_fact
 from services.resolver.sameness import Chunk, Sameness
 from services.resolver.verdicts import Verdicts
@@ -69,7 +69,14 @@ class Resolver:
             self._graph, parts.stores.readings, parts.vectors, parts.embedder, parts.engine
         )
         self._verdicts = Verdicts(
-            self._graph, parts.vectors, parts.embedder, parts.engine, lexicons, parts.now
+            self._graph,
+            parts.vectors,
+            parts.embedder,
+            parts.engine,
+            lexicons,
+            parts.stores.readings,
+            parts.text,
+            parts.now,
         )
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
         self._now = parts.now
@@ -155,20 +162,26 @@ class Resolver:
         )
 
     async def revoke(self, scope: Scope, request: pb.RevokeRequest) -> pb.RevokeResponse:
-        """Revokes all that an episode said. Idempotent by commit id and episode, and by itself.
+        """Revokes all that episodes said, as one revision. Idempotent by commit id and what is deleted, and
+        by itself.
 
-        Its text goes before: what is being published of it then is revoked, or refused for want of the text.
+        Their text goes before: what is being published of them then is revoked, or refused for want of it.
         Raises EpisodeNotFound, Conflict.
         """
-        id = EpisodeId(request.episode_id)
-        if not await self._text.episodes(scope, [id]):
-            raise EpisodeNotFound(id)
-        await self._staging.unstage(scope, id)
+        named = [request.episode_id] if request.episode_id else []
+        ids = [EpisodeId(id) for id in dict.fromkeys([*named, *request.episode_ids])]
+        missing = set(ids) - {episode.id for episode in await self._text.episodes(scope, ids)}
+        if missing:
+            raise EpisodeNotFound(min(missing))
+        for id in ids:
+            await self._staging.unstage(scope, id)
+        deletion = _deletion(request)
+        target = request.target or (ids[0] if len(ids) == 1 else derive_id(scope, "several", *ids))
 
         async def build(_known: Revision, revision: Revision) -> Draft:
-            return await self._revocations.draft(scope, id, revision, request.actor, request.why)
+            return await self._revocations.draft(scope, ids, revision, deletion)
 
-        published = await self._publisher.publish(scope, f"revoke:{request.commit_id}:{id}", build)
+        published = await self._publisher.publish(scope, f"revoke:{request.commit_id}:{target}", build)
         revoked = published.outcome.revoked
         return pb.RevokeResponse(
             revision=published.revision,
@@ -308,6 +321,21 @@ class Resolver:
             await self._voice.add(scope, draft, known, spoken, setting, episode.id, memo)
         draft.receipts = list(memo.receipts)
         return draft
+
+
+def _deletion(request: pb.RevokeRequest) -> Deletion:
+    return Deletion(
+        request.actor,
+        request.why,
+        request.action,
+        request.target,
+        {
+            PassageId(one.passage_id): Withdrawn(
+                PassageId(one.passage_id), Instant(one.at), EpisodeId(one.episode_id) or None
+            )
+            for one in request.withdrawals
+        },
+    )
 
 
 def _said(

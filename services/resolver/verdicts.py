@@ -3,15 +3,16 @@
 A SINGLE slot needs no verdict to compete; there only near-equal objects are asked about, as duplicates.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
 
 from services.domain.graph import Entity, Literal, Statement
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, derive_id
-from services.domain.instants import Instant
+from services.domain.instants import Instant, Interval
 from services.domain.lexicon import Lexicon
+from services.domain.memory import EpisodeKind
 from services.domain.predicates import Cardinality
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.scope import Scope
@@ -20,9 +21,12 @@ from services.llm.tasks import Judged, JudgeStatements, KnownFact, Pair, Setting
 from services.resolver.change import Draft
 from services.resolver.deciding import Action, by_model, decide
 from services.resolver.memo import Memo
-from services.stores.graph.port import AsOf, GraphStore, StatementView
+from services.resolver.readings import Readings
+from services.stores.graph.port import AsOf, GraphStore, NodePair, StatementView
 from services.stores.memory.lexicons import Lexicons
-from services.stores.vectors.port import Collection, VectorStore
+from services.stores.memory.port import ReadingStore, TextStore
+from services.stores.vectors.port import Collection as VectorCollection
+from services.stores.vectors.port import VectorStore
 
 MAX_CANDIDATES = 10
 """Candidates for one new fact (04-resolve): more make a model's answers worse, not better."""
@@ -42,6 +46,37 @@ class _Side:
     shown: KnownFact
 
 
+@dataclass(frozen=True, slots=True)
+class _AsRead:
+    """How statements read with the draft: their nodes as what these are merged into or declared to be."""
+
+    readings: Readings
+    lexicon: Lexicon
+
+    async def learn(self, statements: Iterable[Statement]) -> None:
+        nodes = {node for one in statements for node in (one.subject, one.object)}
+        await self.readings.learn(EntityId(node) for node in nodes if not isinstance(node, Literal))
+
+    def entity(self, id: EntityId) -> EntityId:
+        return self.readings.after.get(id, id)
+
+    def slot(self, statement: Statement) -> NodePair:
+        predicate = statement.predicate
+        return self.entity(statement.subject), self.lexicon.merged.get(predicate, predicate)
+
+    def object(self, statement: Statement) -> EntityId | Literal:
+        target = statement.object
+        return target if isinstance(target, Literal) else self.entity(target)
+
+    def related(self, one: Statement, other: Statement) -> bool:
+        """Whether two statements share a node that isn't a literal, and do not read as one anyway."""
+        objects = self.object(one), self.object(other)
+        if self.slot(one) == self.slot(other) and objects[0] == objects[1]:
+            return False
+        same_object = objects[0] == objects[1] and not isinstance(objects[0], Literal)
+        return self.entity(one.subject) == self.entity(other.subject) or same_object
+
+
 class Verdicts:
     """Drafts verdict records. Positions that the engine was not offered change nothing, nor does a
     contradiction between facts about different subjects.
@@ -54,25 +89,35 @@ class Verdicts:
         embedder: Embedder,
         engine: Engine,
         lexicons: Lexicons,
+        readings: ReadingStore,
+        text: TextStore,
         now: Callable[[], Instant],
     ) -> None:
         self._graph = graph
+        self._text = text
         self._vectors = vectors
         self._embedder = embedder
         self._engine = engine
         self._lexicons = lexicons
+        self._readings = readings
         self._now = now
 
     async def add(
         self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
     ) -> None:
-        """Judges what the draft tells first against candidates and each other. Raises EngineError."""
-        fresh = _first_told(draft)
+        """Judges what the draft tells first against candidates and each other. Raises EngineError.
+
+        Which pairs are judged follows from what was said, not from what is believed just then: what hides a
+        statement now may be deleted, and nobody is asked again.
+        """
+        fresh = _first_told(draft, await self._asserted(scope, draft))
         if not fresh:
             return
         nodes = await self._nodes(scope, draft, fresh)
         new = [_Side(one, _target_name(one, nodes), KnownFact(one.fact)) for one in fresh]
-        candidates, pairs = await self._pairs(scope, new, nodes, known)
+        as_read = _AsRead(Readings(self._readings, scope, draft), await self._lexicons.at(scope, known))
+        await as_read.learn(fresh)
+        candidates, pairs = await self._pairs(scope, new, nodes, known, as_read)
         if not pairs:
             return
         key = tuple((new[pair.new].statement.id, candidates[pair.candidate].statement.id) for pair in pairs)
@@ -83,7 +128,15 @@ class Verdicts:
             answer = await self._engine.judge_statements(scope, task)
             memo.statements[key] = answer
             memo.receipts.append(answer.receipt)
-        self._record(scope, draft, setting, episode, (new, candidates, pairs), memo.statements[key])
+        offered = (new, candidates, pairs)
+        self._record(scope, draft, setting, episode, offered, memo.statements[key], as_read)
+
+    async def _asserted(self, scope: Scope, draft: Draft) -> frozenset[EpisodeId]:
+        """Episodes that claim what the draft tells, and that no model was asked about: given as triples."""
+        told = {claim.statement for claim in draft.claims.values()}
+        said = {claim.source.episode for claim in draft.stored.claims if claim.statement in told}
+        found = await self._text.episodes(scope, sorted(one for one in said if one)) if said else ()
+        return frozenset(one.id for one in found if one.kind is EpisodeKind.ASSERTION)
 
     def _record(
         self,
@@ -93,6 +146,7 @@ class Verdicts:
         episode: EpisodeId,
         offered: tuple[Sequence[_Side], Sequence[_Side], Sequence[Pair]],
         answer: Answer[Judged],
+        as_read: _AsRead,
     ) -> None:
         new, candidates, pairs = offered
         open_pairs = set(pairs)
@@ -103,7 +157,8 @@ class Verdicts:
                 continue
             open_pairs.discard(pair)
             one, other = new[pair.new].statement, candidates[pair.candidate].statement
-            if verdict.kind is VerdictKind.CONTRADICTS and one.subject != other.subject:
+            subjects = {as_read.entity(one.subject), as_read.entity(other.subject)}
+            if verdict.kind is VerdictKind.CONTRADICTS and len(subjects) == 2:
                 continue  # what one thing does says nothing of what another does
             left, right = sorted((one.id, other.id))
             made = RecordId(derive_id(scope, "verdict", left, right, int(verdict.kind), "model", episode))
@@ -132,23 +187,33 @@ class Verdicts:
         return stored | draft.entities
 
     async def _pairs(
-        self, scope: Scope, new: Sequence[_Side], nodes: Mapping[EntityId, Entity], known: Revision
+        self,
+        scope: Scope,
+        new: Sequence[_Side],
+        nodes: Mapping[EntityId, Entity],
+        known: Revision,
+        as_read: _AsRead,
     ) -> tuple[list[_Side], list[Pair]]:
-        candidates = await self._candidates(scope, [side.statement for side in new])
+        candidates = await self._candidates(scope, [side.statement for side in new], as_read)
         ids = sorted({id for found in candidates for id in found})
         views = {view.statement.id: view for view in await self._views(scope, ids, known)}
+        hidden = await self._hidden(scope, list(views.values()))
         offered: list[_Side] = []
         positions: dict[StatementId, int] = {}
         pairs: list[Pair] = []
-        lexicon = await self._lexicons.at(scope, known)
+        await as_read.learn(view.statement for view in views.values())
         for at, side in enumerate(new):
-            siblings = [other for other in new[:at] if self._related(other.statement, side.statement)]
-            known_ones = [_side_of(views[id]) for id in candidates[at] if id in views and views[id].spans]
+            siblings = new[:at]
+            known_ones = [
+                _side_of(views[id], hidden.get(id))
+                for id in candidates[at]
+                if id in views and (views[id].spans or id in hidden)
+            ]
             fitting = [
                 other
                 for other in (*siblings, *known_ones)
-                if self._related(other.statement, side.statement)
-                and _worth_asking(side, other, nodes[side.statement.predicate].key, lexicon)
+                if as_read.related(other.statement, side.statement)
+                and _worth_asking(side, other, nodes[side.statement.predicate].key, as_read)
             ]
             for other in fitting[:MAX_CANDIDATES]:
                 if other.statement.id not in positions:
@@ -162,20 +227,43 @@ class Verdicts:
     ) -> Sequence[StatementView]:
         return await self._graph.views(scope, ids, AsOf(known)) if ids else ()
 
-    async def _candidates(self, scope: Scope, new: Sequence[Statement]) -> list[list[StatementId]]:
+    async def _hidden(self, scope: Scope, views: Sequence[StatementView]) -> Mapping[StatementId, Interval]:
+        """Of what is claimed or ended but believed at no time, as it was said: when it began and stopped."""
+        ids = [view.statement.id for view in views if not view.spans]
+        if not ids:
+            return {}
+        records = await self._graph.records(scope, ids)
+        starts: dict[StatementId, Instant] = {}
+        for claim in records.claims:
+            if claim.revoked_at is None:
+                start = claim.attested_at if claim.start is None else claim.start
+                starts[claim.statement] = min(start, starts.get(claim.statement, start))
+        ends = {end.statement: end.at for end in records.ends if end.revoked_at is None}
+        return {id: Interval(starts.get(id), ends.get(id)) for id in {*starts, *ends}}
+
+    async def _candidates(
+        self, scope: Scope, new: Sequence[Statement], as_read: _AsRead
+    ) -> list[list[StatementId]]:
         """Candidates of each statement, ended ones included, best first.
 
         Neighbours in its slot or between its nodes, then the rest of these, latest first, then others.
         """
         near = await self._neighbours(scope, new)
-        slots = await self._graph.slots(scope, sorted({(one.subject, one.predicate) for one in new}))
-        ends = sorted({(one.subject, one.object) for one in new if not isinstance(one.object, Literal)})
-        between = await self._graph.between(scope, ends) if ends else {}
+        readings, lexicon = as_read.readings, as_read.lexicon
+        slots = [_alike(readings, one.subject, lexicon.alike(one.predicate)) for one in new]
+        ends = [
+            []
+            if isinstance(one.object, Literal)
+            else _alike(readings, one.subject, readings.alike(one.object))
+            for one in new
+        ]
+        in_slots = await self._graph.slots(scope, sorted({pair for pairs in slots for pair in pairs}))
+        wanted = sorted({pair for pairs in ends for pair in pairs})
+        between = await self._graph.between(scope, wanted) if wanted else {}
         found: list[list[StatementId]] = []
-        for one, close in zip(new, near, strict=True):
-            same = list(slots.get((one.subject, one.predicate), ()))
-            if not isinstance(one.object, Literal):
-                same += between.get((one.subject, one.object), ())
+        for one, close, slot, pairs in zip(new, near, slots, ends, strict=True):
+            same = [id for pair in slot for id in in_slots.get(pair, ())]
+            same += [id for pair in pairs for id in between.get(pair, ())]
             members = set(same)
             ranked = [*(id for id in close if id in members), *reversed(same), *close]
             found.append([id for id in dict.fromkeys(ranked) if id != one.id][:_LOOKED_AT])
@@ -183,32 +271,33 @@ class Verdicts:
 
     async def _neighbours(self, scope: Scope, new: Sequence[Statement]) -> Sequence[Sequence[StatementId]]:
         vectors = await self._embedder.passages([one.fact for one in new])
-        hits = await self._vectors.search(scope, Collection.STATEMENTS, list(vectors), MAX_CANDIDATES)
+        hits = await self._vectors.search(scope, VectorCollection.STATEMENTS, list(vectors), MAX_CANDIDATES)
         return [[StatementId(hit.id) for hit in found if hit.score >= MIN_COSINE] for found in hits]
 
-    @staticmethod
-    def _related(one: Statement, other: Statement) -> bool:
-        same_object = one.object == other.object and not isinstance(one.object, Literal)
-        return one.id != other.id and (one.subject == other.subject or same_object)
+
+def _alike(readings: Readings, subject: EntityId, others: Iterable[EntityId]) -> list[NodePair]:
+    """The pairs of whatever reads as one with the subject and each of the others."""
+    return [(one, other) for one in sorted(readings.alike(subject)) for other in sorted(others)]
 
 
-def _worth_asking(new: _Side, other: _Side, predicate_key: str, lexicon: Lexicon) -> bool:
-    one, two = new.statement, other.statement
-    read = [lexicon.merged.get(side.predicate, side.predicate) for side in (one, two)]
-    same_slot = one.subject == two.subject and read[0] == read[1]
-    if same_slot and lexicon.cardinality(predicate_key) is Cardinality.SINGLE:
+def _worth_asking(new: _Side, other: _Side, predicate_key: str, as_read: _AsRead) -> bool:
+    same_slot = as_read.slot(new.statement) == as_read.slot(other.statement)
+    if same_slot and as_read.lexicon.cardinality(predicate_key) is Cardinality.SINGLE:
         return fuzz.ratio(new.target.casefold(), other.target.casefold()) >= _NEAR_EQUAL
     return True
 
 
-def _first_told(draft: Draft) -> list[Statement]:
+def _first_told(draft: Draft, asserted: Collection[EpisodeId]) -> list[Statement]:
     """Statements that no claim supported before; and those that are ended here, of which nothing was known.
 
-    Of the former an end or a denial may have been known.
+    Of the former an end or a denial may have been known, or a claim of an episode that was `asserted`.
     """
     statements = {one.id: one for one in draft.stored.statements} | draft.statements
-    claimed = {claim.statement for claim in draft.stored.claims if claim.revoked_at is None}
-    known = claimed | {end.statement for end in draft.stored.ends if end.revoked_at is None}
+    counting = [claim for claim in draft.stored.claims if claim.revoked_at is None]
+    claimed = {claim.statement for claim in counting if claim.source.episode not in asserted}
+    known = {claim.statement for claim in counting} | {
+        end.statement for end in draft.stored.ends if end.revoked_at is None
+    }
     told = [claim.statement for claim in draft.claims.values() if claim.statement not in claimed]
     told += [end.statement for end in draft.ends.values() if end.statement not in known]
     return [statements[id] for id in dict.fromkeys(told)]
@@ -219,8 +308,10 @@ def _target_name(statement: Statement, nodes: Mapping[EntityId, Entity]) -> str:
     return target.text if isinstance(target, Literal) else nodes[target].name
 
 
-def _side_of(view: StatementView) -> _Side:
+def _side_of(view: StatementView, said: Interval | None) -> _Side:
+    """`said`: when what is not believed was said to hold."""
     target = view.statement.object
     name = target.text if isinstance(target, Literal) else (view.object.name if view.object else "")
-    last = view.spans[-1]
-    return _Side(view.statement, name, KnownFact(view.statement.fact, last.valid_at, last.invalid_at))
+    if said is None:
+        said = Interval(view.spans[-1].valid_at, view.spans[-1].invalid_at)
+    return _Side(view.statement, name, KnownFact(view.statement.fact, said.start, said.end))

@@ -1,4 +1,4 @@
-"""Voice: a new sentence of the user's voice is a duplicate of one that is held, replaces one, or is new."""
+"""Voice: a new sentence of the user's voice is a duplicate of one that was said, replaces one, or is new."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -81,7 +81,7 @@ class Voice:
             self._claim(scope, draft, voice, one, episode)
             for verdict in mine:
                 old = candidates[verdict.candidate].id
-                ends = same is None and old != voice
+                ends = not verdict.duplicate and old != voice
                 if ends:
                     self._end(scope, draft, old, voice, one, episode, verdict.why)
                 if ends or verdict.duplicate:
@@ -117,7 +117,9 @@ class Voice:
             for one, found in zip(spoken, hits, strict=True)
         ]
         ids = list(dict.fromkeys(voice for found in wanted for voice in found))
-        held = {aspect.id: aspect for aspect in await self._voice.aspects(scope, ids) if _open(aspect, known)}
+        held = {
+            aspect.id: aspect for aspect in await self._voice.aspects(scope, ids) if _claimed(aspect, known)
+        }
         candidates = list(held.values())
         positions = {aspect.id: at for at, aspect in enumerate(candidates)}
         pairs = [
@@ -159,6 +161,6 @@ def _offered(judged: JudgedVoice, pairs: Sequence[Pair]) -> list[VoiceVerdict]:
     return [verdict for verdict in judged.verdicts if Pair(verdict.new, verdict.candidate) in allowed]
 
 
-def _open(aspect: VoiceAspect, known: Revision) -> bool:
-    interval = held(aspect, known)
-    return interval is not None and interval.end is None
+def _claimed(aspect: VoiceAspect, known: Revision) -> bool:
+    """Ended ones too: what ended it may be deleted, and nobody is asked again."""
+    return held(aspect, known) is not None

@@ -47,13 +47,18 @@ class Expected:
 
 
 def of_statement(statement: Statement, spans: Sequence[Span], known_at: Revision) -> Expected | None:
-    """None for one whose text was forgotten, or that never held as known at `known_at`."""
-    published = rows.hulls(span for span in spans if span.known_from <= known_at).get(statement.id)
+    """None for one whose text was forgotten."""
+    published = rows.hulls(span for span in spans if span.known_from <= known_at)
     text = rows.statement_text(statement)
-    if not text or published is None:
+    if not text:
         return None
-    every = rows.hulls(spans)[statement.id]
-    return Expected(Collection.STATEMENTS, rows.statement_row(statement, every, _NONE), text, published)
+    every = rows.hulls(spans).get(statement.id, rows.NEVER)
+    return Expected(
+        Collection.STATEMENTS,
+        rows.statement_row(statement, every, _NONE),
+        text,
+        published.get(statement.id, rows.NEVER),
+    )
 
 
 def of_entity(entity: Entity) -> Expected | None:

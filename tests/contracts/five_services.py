@@ -127,6 +127,11 @@ class FiveServicesContract:
         again = await services.call(scope, services.resolver.Resolve, resolve, SECONDS)
         assert again.revision == resolved.revision, "idempotent by episode"
         await self.is_recalled(services, scope, episode, resolved.revision)
+        lives = resolver_pb2.DeclarePredicateRequest(
+            commit_id="c0", name="lives in", cardinality="single", actor="key"
+        )
+        declared = await services.call(scope, services.resolver.DeclarePredicate, lives, SECONDS)
+        assert (declared.revision, declared.predicate.declared) == (resolved.revision + 1, True)
         gone = resolver_pb2.RevokeRequest(commit_id="c1", episode_id=episode, actor="key", why="asked")
         revoked = await services.call(scope, services.resolver.Revoke, gone, SECONDS)
         assert revoked.claims == 1
@@ -169,6 +174,9 @@ class FiveServicesContract:
         ana = recall_lists_pb2.ReadEntityRequest(entity="Ana", now=now)
         card = (await services.call(scope, stub.ReadEntity, ana, SECONDS)).entity
         assert card.entity.id == statement.subject.id
+        met = recall_lists_pb2.ListPredicatesRequest(page_size=500)
+        predicates = (await services.call(scope, stub.ListPredicates, met, SECONDS)).predicates
+        assert [one.since for one in predicates if one.name == "lives_in"] == [revision]
         spoken = recall_lists_pb2.ListVoiceAspectsRequest(now=now)
         assert not (await services.call(scope, stub.ListVoiceAspects, spoken, SECONDS)).voice
         diff = recall_diff_pb2.DiffRequest(

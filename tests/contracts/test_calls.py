@@ -23,12 +23,17 @@ def clock() -> SkewedClock:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-async def stores(request: pytest.FixtureRequest, tmp_path: Path, clock: SkewedClock) -> AsyncIterator[Stores]:
-    if request.param == "sqlite":
-        stores = await sqlite_stores(tmp_path, clock)
-    else:
-        url = request.getfixturevalue("server_url")
+def url(request: pytest.FixtureRequest) -> str:
+    """Of a PostgreSQL with the tables of all stores; empty for SQLite."""
+    return "" if request.param == "sqlite" else str(request.getfixturevalue("server_url"))
+
+
+@pytest.fixture
+async def stores(url: str, tmp_path: Path, clock: SkewedClock) -> AsyncIterator[Stores]:
+    if url:
         stores = await open_stores(postgres_engine(url), postgres_engine(url), clock=clock)
+    else:
+        stores = await sqlite_stores(tmp_path, clock)
     yield stores
     await stores.close()
 

@@ -84,10 +84,12 @@ class HttpServer:
         started.set()
         await self._stopping.wait()
         server.close()
-        for task in list(connections):
-            task.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        while connections:  # one may have been accepted just now
+            for task in list(connections):
+                task.cancel()
+            await asyncio.gather(*connections, return_exceptions=True)
         await server.wait_closed()
+        await asyncio.sleep(0)  # a transport that was closed lets go of its socket a round later
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

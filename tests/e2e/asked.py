@@ -104,6 +104,10 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "GraphService/ListGraphs": lambda _: graph_pb2.ListGraphsRequest(),
     "GraphService/GetGraph": lambda ids: graph_pb2.GetGraphRequest(graph_id=ids.graph),
+    "GraphService/DeclarePredicate": lambda ids: graph_pb2.DeclarePredicateRequest(
+        graph_id=ids.graph, name="wears", cardinality=entity_pb2.CARDINALITY_MULTI, aliases=["dressed in"]
+    ),
+    "GraphService/ListPredicates": lambda ids: graph_pb2.ListPredicatesRequest(graph_id=ids.graph),
     "MemoryService/AddEpisode": add_episode,
     "MemoryService/AssertTriples": assert_triples,
     "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
@@ -120,6 +124,15 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "MemoryService/SplitEntity": lambda ids: memory_entities_pb2.SplitEntityRequest(
         graph_id=ids.graph, entity_id=ids.trees[1], request_id=f"split-{ids.trees[1]}"
+    ),
+    "MemoryService/GetDocument": lambda ids: memory_episodes_pb2.GetDocumentRequest(
+        graph_id=ids.graph, document_id=f"of-{ids.episode}"
+    ),
+    "MemoryService/DeleteDocument": lambda ids: memory_episodes_pb2.DeleteDocumentRequest(
+        graph_id=ids.graph, document_id=f"of-{ids.episode}", request_id=f"delete-of-{ids.episode}"
+    ),
+    "MemoryService/RetractSource": lambda ids: memory_episodes_pb2.RetractSourceRequest(
+        graph_id=ids.graph, source=f"of-{ids.episode}", request_id=f"retract-of-{ids.episode}"
     ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
@@ -207,6 +220,9 @@ NO_PLACE = {
     "MemoryService/AssertTriples": "ENTITY_NOT_FOUND",
     "MemoryService/GetEpisode": "EPISODE_NOT_FOUND",
     "MemoryService/DeleteEpisode": "EPISODE_NOT_FOUND",
+    "MemoryService/GetDocument": "DOCUMENT_NOT_FOUND",
+    "MemoryService/DeleteDocument": "DOCUMENT_NOT_FOUND",
+    "MemoryService/RetractSource": "SOURCE_NOT_FOUND",
     "MemoryService/GetStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/EndStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/DenyStatement": "STATEMENT_NOT_FOUND",
@@ -230,15 +246,26 @@ EMPTY = {
     "CreditService/ListLedgerEntries": "entries",
     "PrivacyService/ListAuditEvents": "events",
 }
-MAKES_ITS_GRAPH = {"GraphService/CreateGraph", "MemoryService/AddEpisode", "MemoryService/AssertTriples"}
+MAKES_ITS_GRAPH = {
+    "GraphService/CreateGraph",
+    "GraphService/DeclarePredicate",
+    "MemoryService/AddEpisode",
+    "MemoryService/AssertTriples",
+}
 ENDLESS = {"CreditService/WatchBalance"}
 """Streams that never end by themselves: their first message is read."""
-UNLIKE_A_READ = {"MemoryService/DeleteEpisode", "JobService/CancelJob"}
+UNLIKE_A_READ = {
+    "MemoryService/DeleteDocument",
+    "MemoryService/RetractSource",
+    "MemoryService/DeleteEpisode",
+    "JobService/CancelJob",
+}
 """What is asked for would be gone, or has ended."""
 FILTERS_BY_GRAPH = {"JobService/ListJobs"}
 """Lists of the gateway itself: a graph that is not there has none."""
 TELLS_WORDS = {
     "MemoryService/GetEpisode",
+    "MemoryService/GetDocument",
     "MemoryService/GetStatement",
     "MemoryService/ListStatements",
     "MemoryService/GetTimeline",

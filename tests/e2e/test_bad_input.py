@@ -165,6 +165,18 @@ READS: Mapping[str, Callable[[Tenant], tuple[Any, Any]]] = {
         tenant.memory.DeleteEpisode,
         memory_episodes_pb2.DeleteEpisodeRequest(graph_id="no", episode_id="e", request_id="r"),
     ),
+    "GetDocument": lambda tenant: (
+        tenant.memory.GetDocument,
+        memory_episodes_pb2.GetDocumentRequest(graph_id="no", document_id="d"),
+    ),
+    "DeleteDocument": lambda tenant: (
+        tenant.memory.DeleteDocument,
+        memory_episodes_pb2.DeleteDocumentRequest(graph_id="no", document_id="d", request_id="r"),
+    ),
+    "RetractSource": lambda tenant: (
+        tenant.memory.RetractSource,
+        memory_episodes_pb2.RetractSourceRequest(graph_id="no", source="s", request_id="r"),
+    ),
     "GetStatement": lambda tenant: (
         tenant.memory.GetStatement,
         memory_statements_pb2.GetStatementRequest(graph_id="no", statement_id="s"),

@@ -79,6 +79,9 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
     first = await memory.say(f"{who} uses {what}.", "2025-01-01", request_id="r-0", session_id=SESSION)
     await memory.say(f"Always ask {who} about {what}.", "2025-01-02", request_id="r-1", session_id=SESSION)
     await memory.say(f"# {who}\n\n{who} likes {what}.\n", "2025-01-03", request_id="r-2", **document)
+    mine = f"of-{first.result.episode_ids[0]}"
+    named = {"kind": episode_pb2.EPISODE_KIND_DOCUMENT, "document_id": mine, "source": mine}
+    await memory.say(f"{who} knows {what}.", "2025-01-04", request_id="r-named", **named)
     (used,) = [one for one in await memory.statements() if one.predicate.name == "uses"]
     (liked,) = [one for one in await memory.statements() if one.predicate.name == "likes"]
     asked = [recall_pb2.RECALL_INCLUDE_VOICE]

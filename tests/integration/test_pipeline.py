@@ -11,9 +11,11 @@ import pytest
 
 from gateway.credits.audit import audit
 from gateway.credits.money import DEFAULT_PRICES, MicroCredits
+from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps
 from gateway.services import ServiceName, Services
 from gateway.store.bell import Bell
@@ -188,7 +190,9 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         )
         steps = Steps(services, jobs, stores.graphs, progress, stores.prices, IMPATIENT)
         endings = Endings(jobs, progress, stores.prices, MicroCredits(1_000_000))
-        pipeline = Pipeline(engine, jobs, steps, endings)
+        documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
+        retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
+        pipeline = Pipeline(engine, jobs, steps, retracting, endings)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

@@ -18,6 +18,7 @@ from services.resolver.change import Draft
 from services.resolver.index import Index
 from services.resolver.publish import Publisher
 from services.stores.graph.port import AsOf, Records, Revocation, StatementFilter
+from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 from tests.builders import a_scope, on
 from tests.integration.resolving import World, said
@@ -63,7 +64,9 @@ class Story:
         self.revision = Revision(0)
         parts = world.parts
         index = Index(world.graph, world.memory.voice, parts.vectors, parts.embedder)
-        self._publisher = Publisher(parts.stores, index, parts.vocabulary, parts.now)
+        self._publisher = Publisher(
+            parts.stores, index, Lexicons(parts.stores.readings, parts.vocabulary), parts.now
+        )
         self.merged: dict[EntityId, EntityId] = {}
         self._united: dict[str, str] = {}
         self._steps = 0

@@ -207,6 +207,7 @@ class PreprocessResponse(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     NOTHING_FIELD_NUMBER: _builtins.int
     REMOVED_PASSAGE_IDS_FIELD_NUMBER: _builtins.int
+    VERSION_EPISODE_ID_FIELD_NUMBER: _builtins.int
     tokens: _builtins.int
     """Tokens of the whole input."""
     tokens_saved: _builtins.int
@@ -215,6 +216,8 @@ class PreprocessResponse(_message.Message):
     """The document's version, 0 if none."""
     nothing: _builtins.str
     """Why nothing is new, "" when something is."""
+    version_episode_id: _builtins.str
+    """The version's first episode; one without words when all it does is leave out. "" without a document."""
     @_builtins.property
     def chunks(self) -> _containers.RepeatedCompositeFieldContainer[Global___Chunk]:
         """The chunks in order; none when nothing is new."""
@@ -232,10 +235,11 @@ class PreprocessResponse(_message.Message):
         version: _builtins.int = ...,
         nothing: _builtins.str = ...,
         removed_passage_ids: _abc.Iterable[_builtins.str] | None = ...,
+        version_episode_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunks", b"chunks", "nothing", b"nothing", "removed_passage_ids", b"removed_passage_ids", "tokens", b"tokens", "tokens_saved", b"tokens_saved", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunks", b"chunks", "nothing", b"nothing", "removed_passage_ids", b"removed_passage_ids", "tokens", b"tokens", "tokens_saved", b"tokens_saved", "version", b"version", "version_episode_id", b"version_episode_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -413,6 +417,8 @@ class GetDocumentResponse(_message.Message):
     TITLE_FIELD_NUMBER: _builtins.int
     REFERENCE_TIME_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
+    VERSIONS_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """The tenant's document."""
     version: _builtins.int
@@ -425,6 +431,12 @@ class GetDocumentResponse(_message.Message):
     """When it was said."""
     created_at: _builtins.int
     """When it was saved."""
+    source: _builtins.str
+    """Where the version comes from, "" if it was not said."""
+    @_builtins.property
+    def versions(self) -> _containers.RepeatedCompositeFieldContainer[Global___DocumentVersionHead]:
+        """Every version that is kept, newest first."""
+
     def __init__(
         self,
         *,
@@ -434,14 +446,70 @@ class GetDocumentResponse(_message.Message):
         title: _builtins.str = ...,
         reference_time: _builtins.int = ...,
         created_at: _builtins.int = ...,
+        versions: _abc.Iterable[Global___DocumentVersionHead] | None = ...,
+        source: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "document_id", b"document_id", "reference_time", b"reference_time", "text", b"text", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "document_id", b"document_id", "reference_time", b"reference_time", "source", b"source", "text", b"text", "title", b"title", "version", b"version", "versions", b"versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetDocumentResponse: _TypeAlias = GetDocumentResponse  # noqa: Y015
+
+@_typing.final
+class DocumentVersionHead(_message.Message):
+    """A version without its text."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    HASH_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    TOKENS_FIELD_NUMBER: _builtins.int
+    TOKENS_NEW_FIELD_NUMBER: _builtins.int
+    REFERENCE_TIME_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    version: _builtins.int
+    """Counts from 1."""
+    hash: _builtins.str
+    """SHA-256 of the text, in hex."""
+    size: _builtins.int
+    """Bytes of UTF-8."""
+    tokens: _builtins.int
+    """Its tokens; 0: not counted."""
+    tokens_new: _builtins.int
+    """Tokens of what of it was to be understood."""
+    reference_time: _builtins.int
+    """When it was said."""
+    created_at: _builtins.int
+    """When it was saved."""
+    job_id: _builtins.str
+    """The job that brought it."""
+    title: _builtins.str
+    """Its title."""
+    def __init__(
+        self,
+        *,
+        version: _builtins.int = ...,
+        hash: _builtins.str = ...,
+        size: _builtins.int = ...,
+        tokens: _builtins.int = ...,
+        tokens_new: _builtins.int = ...,
+        reference_time: _builtins.int = ...,
+        created_at: _builtins.int = ...,
+        job_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "hash", b"hash", "job_id", b"job_id", "reference_time", b"reference_time", "size", b"size", "title", b"title", "tokens", b"tokens", "tokens_new", b"tokens_new", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DocumentVersionHead: _TypeAlias = DocumentVersionHead  # noqa: Y015
 
 @_typing.final
 class DeleteEpisodeTextRequest(_message.Message):
@@ -525,3 +593,197 @@ class MarkUnlearnedResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MarkUnlearnedResponse: _TypeAlias = MarkUnlearnedResponse  # noqa: Y015
+
+@_typing.final
+class DeleteEpisodeTextsRequest(_message.Message):
+    """Asks for the text of episodes to go."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODE_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def episode_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The episodes."""
+
+    def __init__(
+        self,
+        *,
+        episode_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_ids", b"episode_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteEpisodeTextsRequest: _TypeAlias = DeleteEpisodeTextsRequest  # noqa: Y015
+
+@_typing.final
+class DeleteEpisodeTextsResponse(_message.Message):
+    """Says what went."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODES_FIELD_NUMBER: _builtins.int
+    PASSAGES_FIELD_NUMBER: _builtins.int
+    episodes: _builtins.int
+    """Episodes; those that were gone already left out."""
+    passages: _builtins.int
+    """Passages."""
+    def __init__(
+        self,
+        *,
+        episodes: _builtins.int = ...,
+        passages: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes", "passages", b"passages"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteEpisodeTextsResponse: _TypeAlias = DeleteEpisodeTextsResponse  # noqa: Y015
+
+@_typing.final
+class DeleteDocumentTextRequest(_message.Message):
+    """Asks for a document's text to go."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    document_id: _builtins.str
+    """The tenant's document."""
+    version: _builtins.int
+    """The version; 0: all."""
+    def __init__(
+        self,
+        *,
+        document_id: _builtins.str = ...,
+        version: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteDocumentTextRequest: _TypeAlias = DeleteDocumentTextRequest  # noqa: Y015
+
+@_typing.final
+class DeleteDocumentTextResponse(_message.Message):
+    """Says what went, and what of other versions changes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODE_IDS_FIELD_NUMBER: _builtins.int
+    EPISODES_FIELD_NUMBER: _builtins.int
+    PASSAGES_FIELD_NUMBER: _builtins.int
+    WITHDRAWALS_FIELD_NUMBER: _builtins.int
+    episodes: _builtins.int
+    """Episodes whose text went with this call."""
+    passages: _builtins.int
+    """Passages that went with this call."""
+    @_builtins.property
+    def episode_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The episodes that are to be revoked, whenever their text went."""
+
+    @_builtins.property
+    def withdrawals(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Withdrawal]:
+        """What later versions leave out, of what the deleted one may have left out before them."""
+
+    def __init__(
+        self,
+        *,
+        episode_ids: _abc.Iterable[_builtins.str] | None = ...,
+        episodes: _builtins.int = ...,
+        passages: _builtins.int = ...,
+        withdrawals: _abc.Iterable[_values_pb2.Withdrawal] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_ids", b"episode_ids", "episodes", b"episodes", "passages", b"passages", "withdrawals", b"withdrawals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteDocumentTextResponse: _TypeAlias = DeleteDocumentTextResponse  # noqa: Y015
+
+@_typing.final
+class ListSourceRequest(_message.Message):
+    """Asks for a source's episodes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SOURCE_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    source: _builtins.str
+    """The source."""
+    limit: _builtins.int
+    """How many at most."""
+    def __init__(
+        self,
+        *,
+        source: _builtins.str = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "source", b"source"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSourceRequest: _TypeAlias = ListSourceRequest  # noqa: Y015
+
+@_typing.final
+class SourceEpisode(_message.Message):
+    """One of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODE_ID_FIELD_NUMBER: _builtins.int
+    DOCUMENT_ID_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    episode_id: _builtins.str
+    """The episode."""
+    document_id: _builtins.str
+    """The document whose version it is of, "" if none."""
+    version: _builtins.int
+    """The version."""
+    def __init__(
+        self,
+        *,
+        episode_id: _builtins.str = ...,
+        document_id: _builtins.str = ...,
+        version: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "episode_id", b"episode_id", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SourceEpisode: _TypeAlias = SourceEpisode  # noqa: Y015
+
+@_typing.final
+class ListSourceResponse(_message.Message):
+    """Those that are there."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def episodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceEpisode]:
+        """In a stable order."""
+
+    def __init__(
+        self,
+        *,
+        episodes: _abc.Iterable[Global___SourceEpisode] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episodes", b"episodes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSourceResponse: _TypeAlias = ListSourceResponse  # noqa: Y015

@@ -60,6 +60,21 @@ class PreprocessorServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextResponse.FromString,
                 _registered_method=True)
+        self.DeleteEpisodeTexts = channel.unary_unary(
+                '/palimpsest.internal.v1.PreprocessorService/DeleteEpisodeTexts',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextsRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextsResponse.FromString,
+                _registered_method=True)
+        self.DeleteDocumentText = channel.unary_unary(
+                '/palimpsest.internal.v1.PreprocessorService/DeleteDocumentText',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteDocumentTextRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteDocumentTextResponse.FromString,
+                _registered_method=True)
+        self.ListSource = channel.unary_unary(
+                '/palimpsest.internal.v1.PreprocessorService/ListSource',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.ListSourceRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.ListSourceResponse.FromString,
+                _registered_method=True)
         self.MarkUnlearned = channel.unary_unary(
                 '/palimpsest.internal.v1.PreprocessorService/MarkUnlearned',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.SerializeToString,
@@ -106,6 +121,27 @@ class PreprocessorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeleteEpisodeTexts(self, request, context):
+        """Removes the text of several episodes in one transaction. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteDocumentText(self, request, context):
+        """Removes a version of a document, or all of it, with its episodes. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListSource(self, request, context):
+        """The first episodes of a source that are still there.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def MarkUnlearned(self, request, context):
         """Says that understanding an episode failed: said again, its text is new. Idempotent.
         """
@@ -140,6 +176,21 @@ def add_PreprocessorServiceServicer_to_server(servicer, server):
                     servicer.DeleteEpisodeText,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextResponse.SerializeToString,
+            ),
+            'DeleteEpisodeTexts': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteEpisodeTexts,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextsRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextsResponse.SerializeToString,
+            ),
+            'DeleteDocumentText': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteDocumentText,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteDocumentTextRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteDocumentTextResponse.SerializeToString,
+            ),
+            'ListSource': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSource,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.ListSourceRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.ListSourceResponse.SerializeToString,
             ),
             'MarkUnlearned': grpc.unary_unary_rpc_method_handler(
                     servicer.MarkUnlearned,
@@ -283,6 +334,87 @@ class PreprocessorService:
             '/palimpsest.internal.v1.PreprocessorService/DeleteEpisodeText',
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteEpisodeTexts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.PreprocessorService/DeleteEpisodeTexts',
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextsRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteEpisodeTextsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteDocumentText(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.PreprocessorService/DeleteDocumentText',
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteDocumentTextRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.DeleteDocumentTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSource(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.PreprocessorService/ListSource',
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.ListSourceRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.ListSourceResponse.FromString,
             options,
             channel_credentials,
             insecure,

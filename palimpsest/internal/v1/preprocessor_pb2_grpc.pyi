@@ -43,6 +43,12 @@ class PreprocessorServiceStub:
     """One version of a document, whole."""
     DeleteEpisodeText: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.DeleteEpisodeTextRequest, _preprocessor_pb2.DeleteEpisodeTextResponse]
     """Removes an episode's text and passages. Idempotent."""
+    DeleteEpisodeTexts: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.DeleteEpisodeTextsRequest, _preprocessor_pb2.DeleteEpisodeTextsResponse]
+    """Removes the text of several episodes in one transaction. Idempotent."""
+    DeleteDocumentText: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.DeleteDocumentTextRequest, _preprocessor_pb2.DeleteDocumentTextResponse]
+    """Removes a version of a document, or all of it, with its episodes. Idempotent."""
+    ListSource: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.ListSourceRequest, _preprocessor_pb2.ListSourceResponse]
+    """The first episodes of a source that are still there."""
     MarkUnlearned: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.MarkUnlearnedRequest, _preprocessor_pb2.MarkUnlearnedResponse]
     """Says that understanding an episode failed: said again, its text is new. Idempotent."""
 
@@ -61,6 +67,12 @@ class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
     """One version of a document, whole."""
     DeleteEpisodeText: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.DeleteEpisodeTextRequest, _preprocessor_pb2.DeleteEpisodeTextResponse]  # type: ignore[assignment]
     """Removes an episode's text and passages. Idempotent."""
+    DeleteEpisodeTexts: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.DeleteEpisodeTextsRequest, _preprocessor_pb2.DeleteEpisodeTextsResponse]  # type: ignore[assignment]
+    """Removes the text of several episodes in one transaction. Idempotent."""
+    DeleteDocumentText: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.DeleteDocumentTextRequest, _preprocessor_pb2.DeleteDocumentTextResponse]  # type: ignore[assignment]
+    """Removes a version of a document, or all of it, with its episodes. Idempotent."""
+    ListSource: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.ListSourceRequest, _preprocessor_pb2.ListSourceResponse]  # type: ignore[assignment]
+    """The first episodes of a source that are still there."""
     MarkUnlearned: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.MarkUnlearnedRequest, _preprocessor_pb2.MarkUnlearnedResponse]  # type: ignore[assignment]
     """Says that understanding an episode failed: said again, its text is new. Idempotent."""
 
@@ -106,6 +118,30 @@ class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_preprocessor_pb2.DeleteEpisodeTextResponse, _abc.Awaitable[_preprocessor_pb2.DeleteEpisodeTextResponse]]:
         """Removes an episode's text and passages. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def DeleteEpisodeTexts(
+        self,
+        request: _preprocessor_pb2.DeleteEpisodeTextsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_preprocessor_pb2.DeleteEpisodeTextsResponse, _abc.Awaitable[_preprocessor_pb2.DeleteEpisodeTextsResponse]]:
+        """Removes the text of several episodes in one transaction. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def DeleteDocumentText(
+        self,
+        request: _preprocessor_pb2.DeleteDocumentTextRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_preprocessor_pb2.DeleteDocumentTextResponse, _abc.Awaitable[_preprocessor_pb2.DeleteDocumentTextResponse]]:
+        """Removes a version of a document, or all of it, with its episodes. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def ListSource(
+        self,
+        request: _preprocessor_pb2.ListSourceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_preprocessor_pb2.ListSourceResponse, _abc.Awaitable[_preprocessor_pb2.ListSourceResponse]]:
+        """The first episodes of a source that are still there."""
 
     @_abc_1.abstractmethod
     def MarkUnlearned(

@@ -381,7 +381,7 @@ Global___AssertResponse: _TypeAlias = AssertResponse  # noqa: Y015
 
 @_typing.final
 class RevokeRequest(_message.Message):
-    """Asks for an episode's evidence to go."""
+    """Asks for the evidence of an episode, or of several, to go."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -389,6 +389,10 @@ class RevokeRequest(_message.Message):
     EPISODE_ID_FIELD_NUMBER: _builtins.int
     ACTOR_FIELD_NUMBER: _builtins.int
     WHY_FIELD_NUMBER: _builtins.int
+    EPISODE_IDS_FIELD_NUMBER: _builtins.int
+    WITHDRAWALS_FIELD_NUMBER: _builtins.int
+    ACTION_FIELD_NUMBER: _builtins.int
+    TARGET_FIELD_NUMBER: _builtins.int
     commit_id: _builtins.str
     """Idempotency key, unique within the graph."""
     episode_id: _builtins.str
@@ -397,6 +401,18 @@ class RevokeRequest(_message.Message):
     """Who asked."""
     why: _builtins.str
     """Why."""
+    action: _builtins.str
+    """What is deleted besides episodes, as the log of decisions names it: `delete_document`, …; "" for none."""
+    target: _builtins.str
+    """The document, or what else is deleted."""
+    @_builtins.property
+    def episode_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """More episodes."""
+
+    @_builtins.property
+    def withdrawals(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Withdrawal]:
+        """What later versions leave out in place of one that these episodes are of."""
+
     def __init__(
         self,
         *,
@@ -404,10 +420,14 @@ class RevokeRequest(_message.Message):
         episode_id: _builtins.str = ...,
         actor: _builtins.str = ...,
         why: _builtins.str = ...,
+        episode_ids: _abc.Iterable[_builtins.str] | None = ...,
+        withdrawals: _abc.Iterable[_values_pb2.Withdrawal] | None = ...,
+        action: _builtins.str = ...,
+        target: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "commit_id", b"commit_id", "episode_id", b"episode_id", "why", b"why"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "actor", b"actor", "commit_id", b"commit_id", "episode_id", b"episode_id", "episode_ids", b"episode_ids", "target", b"target", "why", b"why", "withdrawals", b"withdrawals"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

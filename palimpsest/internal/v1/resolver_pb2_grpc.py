@@ -135,7 +135,7 @@ class ResolverServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Revoke(self, request, context):
-        """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent.
+        """Revokes every record of episodes, their voice aspects and vectors, as one revision. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

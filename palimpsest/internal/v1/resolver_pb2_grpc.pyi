@@ -42,7 +42,7 @@ class ResolverServiceStub:
     Assert: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.AssertRequest, _resolver_pb2.AssertResponse]
     """Records triples given directly and publishes a revision. Idempotent by commit id."""
     Revoke: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.RevokeRequest, _resolver_pb2.RevokeResponse]
-    """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent."""
+    """Revokes every record of episodes, their voice aspects and vectors, as one revision. Idempotent."""
     EndUnsupported: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
     DeclarePredicate: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]
@@ -76,7 +76,7 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     Assert: _aio.UnaryUnaryMultiCallable[_resolver_pb2.AssertRequest, _resolver_pb2.AssertResponse]  # type: ignore[assignment]
     """Records triples given directly and publishes a revision. Idempotent by commit id."""
     Revoke: _aio.UnaryUnaryMultiCallable[_resolver_pb2.RevokeRequest, _resolver_pb2.RevokeResponse]  # type: ignore[assignment]
-    """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent."""
+    """Revokes every record of episodes, their voice aspects and vectors, as one revision. Idempotent."""
     EndUnsupported: _aio.UnaryUnaryMultiCallable[_resolver_pb2.EndUnsupportedRequest, _resolver_pb2.EndUnsupportedResponse]  # type: ignore[assignment]
     """Ends statements that a new document version no longer supports. Idempotent by commit id."""
     DeclarePredicate: _aio.UnaryUnaryMultiCallable[_resolver_pb2.DeclarePredicateRequest, _resolver_pb2.DeclarePredicateResponse]  # type: ignore[assignment]
@@ -131,7 +131,7 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _resolver_pb2.RevokeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_pb2.RevokeResponse, _abc.Awaitable[_resolver_pb2.RevokeResponse]]:
-        """Revokes every record of an episode, its voice aspects and vectors, and publishes a revision. Idempotent."""
+        """Revokes every record of episodes, their voice aspects and vectors, as one revision. Idempotent."""
 
     @_abc_1.abstractmethod
     def EndUnsupported(

@@ -1343,6 +1343,36 @@ class Understood(_message.Message):
 Global___Understood: _TypeAlias = Understood  # noqa: Y015
 
 @_typing.final
+class Withdrawal(_message.Message):
+    """A passage that a document's version leaves out."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PASSAGE_ID_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    EPISODE_ID_FIELD_NUMBER: _builtins.int
+    passage_id: _builtins.str
+    """The passage."""
+    at: _builtins.int
+    """When the version was said."""
+    episode_id: _builtins.str
+    """The version's first episode."""
+    def __init__(
+        self,
+        *,
+        passage_id: _builtins.str = ...,
+        at: _builtins.int = ...,
+        episode_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "episode_id", b"episode_id", "passage_id", b"passage_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Withdrawal: _TypeAlias = Withdrawal  # noqa: Y015
+
+@_typing.final
 class Predicate(_message.Message):
     """A predicate with what is known of it."""
 

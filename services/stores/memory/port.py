@@ -36,6 +36,7 @@ from services.domain.scope import Scope
 from services.stores.memory.decisions import Decision as Decision
 from services.stores.memory.decisions import DecisionFilter as DecisionFilter
 from services.stores.memory.decisions import DecisionLog as DecisionLog
+from services.stores.memory.documents import DocumentTexts
 from services.stores.paging import Listed, Page
 
 
@@ -50,7 +51,7 @@ class EpisodeFilter:
     until: Instant | None = None
 
 
-class TextStore(Protocol):
+class TextStore(DocumentTexts, Protocol):
     """Documents, their versions, episodes and passages."""
 
     async def save(

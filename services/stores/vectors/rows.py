@@ -19,6 +19,9 @@ from services.stores.vectors.port import Vector, VectorRow
 Hull: TypeAlias = tuple[Instant, Instant]
 """The earliest start and the latest end of all spans of a statement, past beliefs included."""
 
+NEVER: Hull = (FOREVER, BEGINNING)
+"""Of a statement that was never believed: a neighbour of what is said, which no question of a time finds."""
+
 
 def hulls(spans: Iterable[Span]) -> Mapping[StatementId, Hull]:
     """The hull of each statement that has a span, believed or not."""

@@ -90,9 +90,10 @@ class Sources:
         records = await self.graph.records(scope, ids)
         hulls = rows.hulls(records.spans)
         found: dict[str, Wanted] = {
-            one.id: Wanted(rows.statement_row(one, hulls[one.id], _NONE), rows.statement_text(one))
+            one.id: Wanted(
+                rows.statement_row(one, hulls.get(one.id, rows.NEVER), _NONE), rows.statement_text(one)
+            )
             for one in records.statements
-            if one.id in hulls
         }
         return found, list(dict.fromkeys(id for one in records.statements for id in _named(one)))
 

@@ -54,6 +54,7 @@ episodes = Table(
     Index("memory_episodes_session", "scope", "session_key", "reference_time", "id"),
     Index("memory_episodes_recent", "scope", "session_key", "created_at", "position", "id"),
     Index("memory_episodes_document", "scope", "document_key", "reference_time", "id"),
+    Index("memory_episodes_source", "scope", "source", "id"),
 )
 
 passages = Table(
@@ -97,6 +98,7 @@ versions = Table(
     Column("created_at", Int64, nullable=False),
     Column("job", Key, nullable=False),
     Column("title", Prose, nullable=False),
+    Column("tokens", Integer, doc="of its text; NULL where that was not counted"),
     Index("memory_versions_job", "scope", "job"),
 )
 

@@ -12,8 +12,10 @@ from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, Passage
 from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
+from services.stores.memory.documents import TextGone
 from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import schema, values
+from services.stores.memory.sql.documents import SqlDocumentTexts
 from services.stores.memory.sql.values import Stored, digest
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
@@ -35,7 +37,7 @@ _LONG_ENOUGH = 40
 another sentence: it is cut only where it fills whole lines."""
 
 
-class SqlTextStore:
+class SqlTextStore(SqlDocumentTexts):
     """TextStore over the tables of a database."""
 
     def __init__(self, database: Database) -> None:
@@ -179,7 +181,14 @@ class SqlTextStore:
         if not is_storable(episode):
             return False
         async with self._database.write(scope) as connection:
-            return await _delete(connection, scope, episode, at)
+            return await _delete(connection, scope, episode, at) is not None
+
+    async def delete_episodes(self, scope: Scope, episodes: Sequence[EpisodeId], at: Instant) -> TextGone:
+        async with self._database.write(scope) as connection:
+            ids = sorted({id for id in episodes if is_storable(id)})
+            gone = [await _delete(connection, scope, id, at) for id in ids]
+        removed = [passages for passages in gone if passages is not None]
+        return TextGone(len(removed), sum(removed))
 
     async def mark_unlearned(self, scope: Scope, episode: EpisodeId, at: Instant) -> None:
         if not is_storable(episode):
@@ -300,12 +309,13 @@ async def _save_passages(connection: AsyncConnection, scope: Scope, passages: Se
     await insert_new(connection, schema.passages, rows)
 
 
-async def _delete(connection: AsyncConnection, scope: Scope, episode: EpisodeId, at: Instant) -> bool:
+async def _delete(connection: AsyncConnection, scope: Scope, episode: EpisodeId, at: Instant) -> int | None:
+    """How many passages went; None if the episode is not there or deleted already."""
     this = and_(_kept(scope), _EPISODES.id == episode)
     query = select(schema.episodes).where(this).with_for_update()
     row = (await connection.execute(query)).mappings().one_or_none()
     if row is None:
-        return False
+        return None
     of_episode = and_(_PASSAGES.scope == scope.key, _PASSAGES.episode == episode)
     texts = (await connection.execute(select(_PASSAGES.text).where(of_episode))).scalars().all()
     await connection.execute(delete(schema.passages).where(of_episode))
@@ -319,7 +329,7 @@ async def _delete(connection: AsyncConnection, scope: Scope, episode: EpisodeId,
     await connection.execute(
         update(schema.episodes).where(this).values(**values.EMPTY_EPISODE, deleted_at=at)
     )
-    return True
+    return len(texts)
 
 
 async def _cut_from_versions(

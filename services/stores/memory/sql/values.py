@@ -24,6 +24,7 @@ from services.domain.memory import (
     EpisodeKind,
     Passage,
     Role,
+    VersionHead,
     VoiceAspect,
     VoiceClaim,
     VoiceEnd,
@@ -148,6 +149,7 @@ def version_row(scope: Scope, version: DocumentVersion) -> Row:
         "created_at": version.created_at,
         "job": version.job,
         "title": version.title,
+        "tokens": version.tokens or None,
     }
 
 
@@ -157,6 +159,24 @@ def version_of(row: Stored) -> DocumentVersion:
         version=row["version"],
         hash=row["hash"],
         text=row["text"],
+        reference_time=Instant(row["reference_time"]),
+        created_at=Instant(row["created_at"]),
+        job=JobId(row["job"]),
+        title=row["title"],
+        tokens=row["tokens"] or 0,
+    )
+
+
+HEAD_COLUMNS = ("version", "hash", "tokens", "reference_time", "created_at", "job", "title")
+
+
+def head_of(row: Stored) -> VersionHead:
+    """Of a row with `size` in place of its text."""
+    return VersionHead(
+        version=row["version"],
+        hash=row["hash"],
+        size=row["size"],
+        tokens=row["tokens"] or 0,
         reference_time=Instant(row["reference_time"]),
         created_at=Instant(row["created_at"]),
         job=JobId(row["job"]),
