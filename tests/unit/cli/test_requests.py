@@ -57,6 +57,9 @@ def script(server: Scripted) -> None:
     server.answers("RevokeApiKey", admin_pb2.RevokeApiKeyResponse())
     server.answers("UpdateGraph", graph_pb2.UpdateGraphResponse())
     listed = graph_pb2.Graph(graph_id="g", settings=graph_pb2.GraphSettings(user_name="Ana"))
+    declared = entity_pb2.Predicate(name="works_at", cardinality=entity_pb2.CARDINALITY_SINGLE, declared=True)
+    server.answers("DeclarePredicate", graph_pb2.DeclarePredicateResponse(predicate=declared, revision=3))
+    server.answers("ListPredicates", graph_pb2.ListPredicatesResponse(predicates=[declared]))
     server.answers("ListGraphs", graph_pb2.ListGraphsResponse(graphs=[listed]))
 
 
@@ -369,3 +372,20 @@ def test_the_audit_reads_pages_up_to_its_limit(server: Scripted, run: Run) -> No
     assert (asked.graph_id, asked.target_id, asked.page_token) == ("g", "s", "more")
     assert asked.created_from.ToJsonString() == "2026-01-01T00:00:00Z"
     assert "because" in run("audit", "--limit", "2").stdout
+
+
+def test_a_predicate_is_declared_and_listed(server: Scripted, run: Run) -> None:
+    options = ["--single", "--alias", "toils at", "--alias", "is with", "--inverse", "employs"]
+    done = run("predicate", "declare", "g", "works at", *options)
+    assert done.exit_code == 0
+    assert "works_at" in done.stdout
+    request = server.last
+    assert (request.graph_id, request.name, request.inverse) == ("g", "works at", "employs")
+    assert (request.cardinality, list(request.aliases)) == (
+        entity_pb2.CARDINALITY_SINGLE,
+        ["toils at", "is with"],
+    )
+    assert run("predicate", "declare", "g", "works at").exit_code == Exit.USAGE
+    listed = run("predicate", "list", "g", "--declared")
+    assert (listed.exit_code, server.last.declared_only) == (0, True)
+    assert "works_at" in listed.stdout
