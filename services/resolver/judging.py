@@ -152,7 +152,7 @@ class Judging:
         """Records a verdict in place of the user's last on the pair; those of rules and models it outweighs.
 
         Raises ValidationFailed for a contradiction or a duplicate of statements that share no thing: a user
-        may know better than the rule that asks for one subject (`Ana leads Atlas`, `Ben leads Atlas`), but
+        may know better than the rule that asks for one subject (`Ana tends Atlas`, `Ben tends Atlas`), but
         what says nothing of one thing together is a slip.
         """
         ids = (StatementId(request.statement_id), StatementId(request.other_statement_id))

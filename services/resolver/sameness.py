@@ -260,6 +260,7 @@ def _record(scope: Scope, draft: Draft, verdict: Verdict, chunk: Chunk, now: Ins
             f"{'reads as' if verdict.same else 'not'} {into.id}",  # the reason's own words lie in the merge
             verdict.model,
             verdict.prompt_version,
+            other=into.id,
         )
     )
 
