@@ -39,17 +39,40 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(os.environ.get("PALIMPSEST_HYPOTHESIS", "dev"))
 
 
-class OneRay(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
-    """Tests of one file run in one process, and those of all files that need Ray: it is started once."""
+UP = {"test_cli", "test_foreign_client", "test_hostile_words", "test_readme"}
+"""Files whose tests share one `palimpsest up`."""
+
+
+def group_of(nodeid: str) -> str:
+    """What runs in one process: a file, or all files that share a server which is dear to keep."""
+    file = nodeid.partition("::")[0]
+    stem = Path(file).stem
+    if "ray" in stem.split("_"):
+        return "ray"
+    return "up" if stem in UP else file
+
+
+class Grouped(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """Tests of one group run in one process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return "ray" if "ray" in Path(file).stem.split("_") else file
+        return group_of(nodeid)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneRay | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Grouped | None:
     """With `--dist loadfile`."""
-    return OneRay(config, log) if config.getvalue("dist") == "loadfile" else None
+    return Grouped(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Late come groups whose servers would else idle beside the others; last small tests, to fill the end."""
+
+    def rank(item: pytest.Item) -> int:
+        if "/unit/" in item.nodeid:
+            return 2
+        return int(group_of(item.nodeid) in ("ray", "up") or "milvus_server" in item.nodeid)
+
+    items.sort(key=rank)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -135,6 +135,7 @@ def _of_call(call: Call) -> privacy_pb2.AuditEvent:
         key_id=call.key,
         action=call.action,
         target_ids=call.targets,
+        reason=call.reason,
         revision=call.revision,
         request_id=call.request,
     )

@@ -66,6 +66,7 @@ def kept_of(call: Call) -> Kept | None:
         targets=tuple(found)[:MOST_TARGETS],
         request=request_id or call.request_id,
         revision=revision if isinstance(revision, int) else 0,
+        reason="" if caller.owner else getattr(request, "reason", ""),
     )
 
 

@@ -1,4 +1,4 @@
-"""The log of calls that changed something: who, what, when. Ids only; it outlives the request keys."""
+"""The log of calls that changed something: who, what, when. No text of users; it outlives request keys."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,8 @@ from services.stores.sql.rows import is_storable
 class Call:
     """A call that succeeded. `id` is the same when the call is repeated. `at`: when it was recorded.
 
-    `operator`: made with an operator's key, on the tenant. `revision`: of the graph, 0 for none.
+    `operator`: made with an operator's key, on the tenant; `reason`: why, of such a call alone, since a
+    tenant's words are text of users, which the graph keeps and can forget. `revision`: the graph's, else 0.
     """
 
     tenant: TenantId
@@ -33,6 +34,7 @@ class Call:
     targets: tuple[str, ...] = ()
     request: str = ""
     revision: int = 0
+    reason: str = ""
     at: Instant | None = None
 
 
@@ -71,6 +73,7 @@ class CallLog:
             "targets": json.dumps(call.targets),
             "request": call.request,
             "revision": call.revision,
+            "reason": call.reason,
         }
         async with self._database.write(OfTenant(call.tenant)) as connection:
             await insert_once(connection, calls, row)
@@ -114,5 +117,6 @@ def _call(row: Row[Any]) -> Call:
         tuple(json.loads(row.targets)),
         row.request,
         row.revision,
+        row.reason,
         Instant(row.at),
     )

@@ -40,8 +40,9 @@ async def audit(
         created_from=since.timestamp if since else None,
         created_until=until.timestamp if until else None,
     )
-    method, answer = shell.connection.privacy.ListAuditEvents, privacy_pb2.ListAuditEventsResponse()
-    shell.show(await whole(shell, method, request, answer, "events", limit), audit_of)
+    shell.show(
+        await whole(shell, shell.connection.privacy.ListAuditEvents, request, "events", limit), audit_of
+    )
 
 
 def audit_of(response: privacy_pb2.ListAuditEventsResponse) -> RenderableType:

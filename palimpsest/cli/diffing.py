@@ -9,6 +9,7 @@ from rich.markup import escape
 from palimpsest.cli import words
 from palimpsest.cli.dates import FORMS, read_date, read_known_at
 from palimpsest.cli.facts import GraphId, KnownAt
+from palimpsest.cli.pages import whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import memory_graph_pb2, statement_pb2
 
@@ -45,14 +46,8 @@ async def diff(
     else:
         request.world.before.CopyFrom(read_date(before).timestamp)
         request.world.after.CopyFrom(read_date(after).timestamp)
-    response = await shell.connection.call(shell.connection.memory.DiffGraph, request)
-    whole = response
-    while response.next_page_token:
-        request.page_token = response.next_page_token
-        response = await shell.connection.call(shell.connection.memory.DiffGraph, request)
-        whole.changes.extend(response.changes)
-    whole.next_page_token = ""
-    shell.show(whole, changes_of)
+    listed = await whole(shell, shell.connection.memory.DiffGraph, request, "changes")
+    shell.show(listed, changes_of)
 
 
 def changes_of(response: memory_graph_pb2.DiffGraphResponse) -> RenderableType:

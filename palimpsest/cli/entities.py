@@ -9,6 +9,7 @@ from rich.markup import escape
 from palimpsest.cli import merging, words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.facts import GraphId, KnownAt
+from palimpsest.cli.pages import whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import entity_pb2, memory_entities_pb2
 
@@ -90,14 +91,8 @@ async def list_(
         types=[entity_pb2.EntityType.ValueType(number) for number in kind or ()],
         include_merged=merged,
     )
-    response = await shell.connection.call(shell.connection.memory.ListEntities, request)
-    whole = response
-    while response.next_page_token:
-        request.page_token = response.next_page_token
-        response = await shell.connection.call(shell.connection.memory.ListEntities, request)
-        whole.entities.extend(response.entities)
-    whole.next_page_token = ""
-    shell.show(whole, entities_of)
+    listed = await whole(shell, shell.connection.memory.ListEntities, request, "entities")
+    shell.show(listed, entities_of)
 
 
 def entities_of(response: memory_entities_pb2.ListEntitiesResponse) -> RenderableType:

@@ -10,6 +10,7 @@ from palimpsest.cli import words
 from palimpsest.cli.dates import Dated, read_date, shown
 from palimpsest.cli.facts import GraphId
 from palimpsest.cli.operating import RequestId
+from palimpsest.cli.pages import whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.connection import new_request_id
 from palimpsest.v1 import episode_pb2, memory_episodes_pb2
@@ -77,17 +78,9 @@ async def list_(
         source=source,
         reference_from=said_from.timestamp if said_from else None,
         reference_until=until.timestamp if until else None,
-        page_size=min(limit, 500),
     )
-    response = await shell.connection.call(shell.connection.memory.ListEpisodes, request)
-    whole = response
-    while response.next_page_token and not 0 < limit <= len(whole.episodes):
-        request.page_token = response.next_page_token
-        response = await shell.connection.call(shell.connection.memory.ListEpisodes, request)
-        whole.episodes.extend(response.episodes)
-    del whole.episodes[limit or len(whole.episodes) :]
-    whole.next_page_token = ""
-    shell.show(whole, episodes_of)
+    listed = await whole(shell, shell.connection.memory.ListEpisodes, request, "episodes", limit)
+    shell.show(listed, episodes_of)
 
 
 def episodes_of(response: memory_episodes_pb2.ListEpisodesResponse) -> RenderableType:

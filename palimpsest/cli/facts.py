@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from palimpsest.cli import words
 from palimpsest.cli.dates import read_known_at, shown
+from palimpsest.cli.pages import whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import common_pb2, entity_pb2, memory_statements_pb2, statement_pb2
 
@@ -49,14 +50,8 @@ async def timeline(
         include_past_beliefs=past_beliefs,
         min_revision=min_revision,
     )
-    response = await shell.connection.call(shell.connection.memory.GetTimeline, request)
-    whole = response
-    while response.next_page_token:
-        request.page_token = response.next_page_token
-        response = await shell.connection.call(shell.connection.memory.GetTimeline, request)
-        whole.entries.extend(response.entries)
-    whole.next_page_token = ""
-    shell.show(whole, timeline_of)
+    listed = await whole(shell, shell.connection.memory.GetTimeline, request, "entries")
+    shell.show(listed, timeline_of)
 
 
 def timeline_of(response: memory_statements_pb2.GetTimelineResponse) -> RenderableType:

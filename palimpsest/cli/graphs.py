@@ -51,9 +51,8 @@ async def show(shell: Shell, graph: GraphId) -> None:
 
 async def list_graphs(shell: Shell, limit: Limit = 50) -> None:
     """Lists the tenant's graphs with their settings, by id."""
-    method, answer = shell.connection.graphs.ListGraphs, graph_pb2.ListGraphsResponse()
     request = graph_pb2.ListGraphsRequest()
-    shell.show(await whole(shell, method, request, answer, "graphs", limit), _listed)
+    shell.show(await whole(shell, shell.connection.graphs.ListGraphs, request, "graphs", limit), _listed)
 
 
 def _listed(response: graph_pb2.ListGraphsResponse) -> RenderableType:
@@ -80,14 +79,16 @@ async def update(
     language: Annotated[list[str] | None, typer.Option(help="BCP 47 tag; repeatable; replaces all.")] = None,
 ) -> None:
     """Changes the settings that are given, for texts from now on."""
-    given = {"user_name": user_name, "time_zone": time_zone, "languages": language or None}
-    chosen = {name: value for name, value in given.items() if value is not None}
+    given = {"user_name": user_name, "time_zone": time_zone, "languages": language}
+    chosen = sorted(name for name, value in given.items() if value is not None)
     if not chosen:
         raise typer.BadParameter("name a setting to change")
     request = graph_pb2.UpdateGraphRequest(
         graph_id=graph,
-        settings=graph_pb2.GraphSettings(**chosen),  # type: ignore[arg-type] # fields by name
-        update_mask=FieldMask(paths=sorted(chosen)),
+        settings=graph_pb2.GraphSettings(
+            user_name=user_name or "", time_zone=time_zone or "", languages=language or ()
+        ),
+        update_mask=FieldMask(paths=chosen),
     )
     response = await shell.connection.call(shell.connection.graphs.UpdateGraph, request)
     shell.show(response, lambda answer: graph_of(answer.graph))

@@ -69,8 +69,7 @@ async def list_jobs(
     """Lists jobs, newest first."""
     states = [job_pb2.JobState.Value(f"JOB_STATE_{one.name}") for one in state or ()]
     request = jobs_pb2.ListJobsRequest(graph_id=graph, states=states)
-    method, answer = shell.connection.jobs.ListJobs, jobs_pb2.ListJobsResponse()
-    shell.show(await whole(shell, method, request, answer, "jobs", limit), _listed)
+    shell.show(await whole(shell, shell.connection.jobs.ListJobs, request, "jobs", limit), _listed)
 
 
 def _listed(response: jobs_pb2.ListJobsResponse) -> RenderableType:

@@ -44,8 +44,8 @@ async def ledger(
 ) -> None:
     """Lists what moved the tenant's credits, newest first."""
     request = credits_pb2.ListLedgerEntriesRequest(job_id=job)
-    method, answer = shell.connection.credits.ListLedgerEntries, credits_pb2.ListLedgerEntriesResponse()
-    shell.show(await whole(shell, method, request, answer, "entries", limit), ledger_of)
+    listed = await whole(shell, shell.connection.credits.ListLedgerEntries, request, "entries", limit)
+    shell.show(listed, ledger_of)
 
 
 def ledger_of(response: credits_pb2.ListLedgerEntriesResponse) -> RenderableType:

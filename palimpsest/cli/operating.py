@@ -119,8 +119,6 @@ async def set_limits(
     request_burst: Most = 0,
     max_in_flight: Most = 0,
     max_jobs: Most = 0,
-    max_bytes_per_day: Most = 0,
-    max_graphs: Most = 0,
     goodwill: Annotated[
         int, typer.Option(parser=read_credits, metavar="CREDITS", help="Refunded small talk in a day.")
     ] = 0,
@@ -131,8 +129,6 @@ async def set_limits(
         request_burst=request_burst,
         max_in_flight=max_in_flight,
         max_jobs=max_jobs,
-        max_bytes_per_day=max_bytes_per_day,
-        max_graphs=max_graphs,
         goodwill_micros_per_day=goodwill,
     )
     request = admin_pb2.SetLimitsRequest(tenant_id=tenant, limits=limits)
@@ -177,11 +173,9 @@ async def list_keys(
     limit: Limit = 50,
 ) -> None:
     """Lists API keys without their secrets, newest first, revoked ones included."""
-    method, answer = shell.connection.admin.ListApiKeys, admin_pb2.ListApiKeysResponse()
     request = admin_pb2.ListApiKeysRequest(tenant_id=tenant)
-    shell.show(
-        await whole(shell, method, request, answer, "api_keys", limit), lambda keys: _keys(keys.api_keys)
-    )
+    listed = await whole(shell, shell.connection.admin.ListApiKeys, request, "api_keys", limit)
+    shell.show(listed, lambda answer: _keys(answer.api_keys))
 
 
 async def revoke_key(

@@ -1,9 +1,8 @@
 """Lists that come in pages: read until there are enough, shown as one answer."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
-from google.protobuf.message import Message
 
 from palimpsest.cli.shell import Shell
 
@@ -12,24 +11,22 @@ MAX_PAGE = 1_000
 
 Limit = Annotated[int, typer.Option(min=1, help="At most so many.")]
 
-Response = TypeVar("Response", bound=Message)
 
+async def whole(shell: Shell, method: Any, request: Any, items: str, limit: int = 0) -> Any:
+    """The first answer of a list, its field `items` with those of all pages, or with `limit` of them.
 
-async def whole(
-    shell: Shell, method: Any, request: Message, answer: Response, items: str, limit: int
-) -> Response:
-    """`answer` with up to `limit` items in its field `items`, and the token of the page after them."""
+    Its `next_page_token` is that of the page after; empty when there is none.
+    """
+    asked = type(request)()
+    asked.CopyFrom(request)
+    asked.page_size = min(limit, MAX_PAGE)
+    answer = await shell.connection.call(method, asked)
     found = getattr(answer, items)
-    token = ""
-    while len(found) < limit:
-        asked = type(request)()
-        asked.CopyFrom(request)
-        setattr(asked, "page_size", min(limit - len(found), MAX_PAGE))  # noqa: B010 - each request has its own class
-        setattr(asked, "page_token", token)  # noqa: B010
+    while answer.next_page_token and not 0 < limit <= len(found):
+        asked.page_size = min(limit - len(found), MAX_PAGE) if limit else 0
+        asked.page_token = answer.next_page_token
         page = await shell.connection.call(method, asked)
         found.extend(getattr(page, items))
-        token = page.next_page_token
-        if not token:
-            break
-    setattr(answer, "next_page_token", token)  # noqa: B010
+        answer.next_page_token = page.next_page_token
+    del found[limit or len(found) :]
     return answer

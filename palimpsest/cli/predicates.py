@@ -69,9 +69,10 @@ async def list_(
     limit: Limit = 50,
 ) -> None:
     """Lists predicates by name: declared ones, those that ship, and those met in texts."""
-    method, answer = shell.connection.graphs.ListPredicates, graph_pb2.ListPredicatesResponse()
     request = graph_pb2.ListPredicatesRequest(graph_id=graph, declared_only=declared)
-    shell.show(await whole(shell, method, request, answer, "predicates", limit), _listed)
+    shell.show(
+        await whole(shell, shell.connection.graphs.ListPredicates, request, "predicates", limit), _listed
+    )
 
 
 def _listed(response: graph_pb2.ListPredicatesResponse) -> RenderableType:

@@ -11,6 +11,7 @@ from palimpsest.cli.dates import FORMS, Dated, read_date, shown
 from palimpsest.cli.facts import GraphId, KnownAt
 from palimpsest.cli.judging import Reason
 from palimpsest.cli.operating import RequestId
+from palimpsest.cli.pages import whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.connection import new_request_id
 from palimpsest.v1 import memory_voice_pb2, voice_pb2
@@ -63,14 +64,8 @@ async def list_(
         known_at=known_at,
         include_ended=ended,
     )
-    response = await shell.connection.call(shell.connection.memory.ListVoiceAspects, request)
-    whole = response
-    while response.next_page_token:
-        request.page_token = response.next_page_token
-        response = await shell.connection.call(shell.connection.memory.ListVoiceAspects, request)
-        whole.voice_aspects.extend(response.voice_aspects)
-    whole.next_page_token = ""
-    shell.show(whole, voices_of)
+    listed = await whole(shell, shell.connection.memory.ListVoiceAspects, request, "voice_aspects")
+    shell.show(listed, voices_of)
 
 
 async def end(

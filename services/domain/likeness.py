@@ -280,7 +280,7 @@ def _shared(one: Name, other: Name) -> bool:
 
 
 def _differ_by_letters(one: Name, other: Name) -> bool:
-    if len(one.words) > 1 or len(other.words) > 1 or one.joined.startswith(other.joined[:LONG_WORD]):
+    if len(one.words) > 1 or len(other.words) > 1 or one.joined[:LONG_WORD] == other.joined[:LONG_WORD]:
         return False
     short = min(len(one.joined), len(other.joined)) <= LONG_WORD
     return short and OSA.distance(one.joined, other.joined) <= 2

@@ -46,8 +46,9 @@ class Deletions:
 
     async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> TextGone:
         """Vectors first: once the passages are gone nothing tells which vectors were theirs."""
-        for id in ids:
-            await self._index.remove(scope, await self._text.passages_of(scope, id))
+        await self._index.remove(
+            scope, [line for id in ids for line in await self._text.passages_of(scope, id)]
+        )
         return await self._text.delete_episodes(scope, ids, self._now())
 
     async def document(self, scope: Scope, document: DocumentId, version: int | None) -> DocumentGone:
@@ -86,11 +87,11 @@ class Deletions:
         if version is None:
             every = await self._earlier(scope, document, _ALL)
             await self._index.remove(scope, list(every.values()))
-        stays = {passage.id for passage in kept[1]}
-        for episode in episodes if version is not None else ():
-            if episode.deleted_at is None:
-                passages = await self._text.passages_of(scope, episode.id)
-                await self._index.remove(scope, [one for one in passages if one.id not in stays])
+        else:
+            stays = {passage.id for passage in kept[1]}
+            there = [one.id for one in episodes if one.deleted_at is None]
+            lines = [line for id in there for line in await self._text.passages_of(scope, id)]
+            await self._index.remove(scope, [line for line in lines if line.id not in stays])
         return await self._text.delete_versions(scope, document, version, kept, self._now())
 
     async def _kept(

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
-from palimpsest.internal.v1 import resolver_judging_pb2 as judging_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
 from services.domain.facts import DropReason
@@ -17,6 +16,7 @@ from services.llm.port import Embedder, Engine
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
 from services.resolver.declaring import Asking, Declaring
+from services.resolver.hands import Deciding
 from services.resolver.index import Index
 from services.resolver.judging import Judging
 from services.resolver.memo import Memo
@@ -53,7 +53,7 @@ class Parts:
     now: Callable[[], Instant]
 
 
-class Resolver:
+class Resolver(Deciding):
     """Keeps the graph one graph. Any replica can answer any call: all state is in the stores."""
 
     def __init__(self, parts: Parts) -> None:
@@ -174,7 +174,8 @@ class Resolver:
         if missing:
             raise EpisodeNotFound(min(missing))
         for id in ids:
-            await self._staging.unstage(scope, id)
+            if await self._staging.staged(scope, id) is not None:
+                await self._staging.unstage(scope, id)
         deletion = _deletion(request)
         target = request.target or (ids[0] if len(ids) == 1 else derive_id(scope, "several", *ids))
 
@@ -237,42 +238,6 @@ class Resolver:
             outcome=_outcome(published.outcome),
             predicate=predicate_out(lexicon, name, since, clocks.get(since)),
         )
-
-    async def end_statement(
-        self, scope: Scope, request: judging_pb.EndStatementRequest
-    ) -> judging_pb.EndStatementResponse:
-        """Raises StatementNotFound, ValidationFailed, Conflict."""
-        return await self._judging.end(scope, request)
-
-    async def deny_statement(
-        self, scope: Scope, request: judging_pb.DenyStatementRequest
-    ) -> judging_pb.DenyStatementResponse:
-        """Raises StatementNotFound, ValidationFailed, Conflict."""
-        return await self._judging.deny(scope, request)
-
-    async def restore_statement(
-        self, scope: Scope, request: judging_pb.RestoreStatementRequest
-    ) -> judging_pb.RestoreStatementResponse:
-        """Raises StatementNotFound, EndStated, Conflict."""
-        return await self._judging.restore(scope, request)
-
-    async def judge_pair(
-        self, scope: Scope, request: judging_pb.JudgePairRequest
-    ) -> judging_pb.JudgePairResponse:
-        """Raises StatementNotFound, ValidationFailed, Conflict."""
-        return await self._judging.judge(scope, request)
-
-    async def end_voice_aspect(
-        self, scope: Scope, request: judging_pb.EndVoiceAspectRequest
-    ) -> judging_pb.EndVoiceAspectResponse:
-        """Raises VoiceAspectNotFound, ValidationFailed, Conflict."""
-        return await self._voicing.end(scope, request)
-
-    async def restore_voice_aspect(
-        self, scope: Scope, request: judging_pb.RestoreVoiceAspectRequest
-    ) -> judging_pb.RestoreVoiceAspectResponse:
-        """Raises VoiceAspectNotFound, Conflict."""
-        return await self._voicing.restore(scope, request)
 
     async def merge(self, scope: Scope, request: entities_pb.MergeRequest) -> entities_pb.MergeResponse:
         """Makes entities read as another. See Merging."""

@@ -33,7 +33,19 @@ from services.upkeep.parts import Stores, pages
 
 R = TypeVar("R", Claim, End, Denial, Verdict, VoiceClaim, VoiceEnd, Merge, Declared)
 
-_ADDING = ("resolve:", "assert:", "unsupported:", "merge:", "split:")
+_ADDING = (
+    "resolve:",
+    "assert:",
+    "unsupported:",
+    "merge:",
+    "split:",
+    "declare:",
+    "end:",
+    "deny:",
+    "judge:",
+    "end-voice:",
+    "restore-voice:",
+)
 """Commit ids of revisions that only add; any other may have taken text away."""
 
 

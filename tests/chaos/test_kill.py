@@ -1,4 +1,4 @@
-"""kill -9 in the middle of an ingest: after a restart on the same data the job ends, with nothing twice."""
+"""kill -9 in the middle of a job: after a restart on the same data the job ends, with nothing twice."""
 
 import asyncio
 import signal
@@ -11,9 +11,19 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from gateway.credits.money import DEFAULT_PRICES
-from palimpsest.v1 import credits_pb2, episode_pb2, graph_pb2, job_pb2, jobs_pb2, memory_ingest_pb2
+from palimpsest.v1 import (
+    credits_pb2,
+    entity_pb2,
+    episode_pb2,
+    graph_pb2,
+    job_pb2,
+    jobs_pb2,
+    memory_episodes_pb2,
+    memory_ingest_pb2,
+)
 from tests.doubles.model_replies import Asked, Reply, Rule, late
 from tests.doubles.model_server import MODELS, ModelServer
 from tests.doubles.product import Tenant
@@ -231,6 +241,54 @@ async def test_an_ingest_survives_a_kill_and_another_in_its_recovery(scene: Scen
     await check_whole(scene)
     later = [one.user for one in scene.server.of_task("extract_world")][len(asked) :]
     assert later == [], "what was understood is not asked again"
+
+
+RETRACTED = 450
+"""Episodes of one source: three parts of the job that retracts it."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [0, 1, 2])
+async def test_a_retraction_survives_a_kill_between_its_parts(scene: Scene, part: int) -> None:
+    await asyncio.to_thread(scene.up.start)
+    scene.tenant = await asyncio.to_thread(scene.up.tenant, CREDITS)
+    asked = memory_episodes_pb2.RetractSourceRequest(graph_id=GRAPH, source="gossip", request_id=REQUEST)
+    async with scene.memory() as memory:
+        await memory.assert_triples(("Fay", "likes", "tea"), at="2019-01-01", source="diary")
+        await memory.tenant.call(memory.tenant.memory.AssertTriples, gossip())
+        before = len(await memory.facts())
+        scene.job_id = (await memory.tenant.call(memory.tenant.memory.RetractSource, asked)).job.job_id
+    published = (await scene.until(lambda job: bool(job.revision))).revision if part else 0
+    if part > 1:
+        await scene.until(lambda job: job.revision > published)
+    await scene.kill()
+    await scene.again()
+    job = await scene.until(lambda job: job.HasField("finished_at"))
+    assert job.state == job_pb2.JOB_STATE_SUCCEEDED
+    counts = job.result.counts
+    assert (counts.episodes_deleted, counts.claims_revoked) == (RETRACTED, RETRACTED)
+    assert before == RETRACTED + 1
+    async with scene.memory() as memory:
+        assert await memory.facts() == {("Fay", "likes", "tea", "2019-01-01", "")}
+        again = await memory.tenant.call(memory.tenant.memory.RetractSource, asked)
+        assert again.job.job_id == job.job_id
+
+
+def gossip() -> memory_ingest_pb2.AssertTriplesRequest:
+    """As many claims as episodes, each of its own day and thing."""
+    first = day("2020-01-01").ToSeconds()
+    claims = [
+        memory_ingest_pb2.ClaimInput(
+            subject=entity_pb2.EntityRef(name="Fay"),
+            predicate="likes",
+            object=entity_pb2.ObjectRef(entity=entity_pb2.EntityRef(name=f"thing {number}")),
+            reference_time=Timestamp(seconds=first + number * 86_400),
+        )
+        for number in range(RETRACTED)
+    ]
+    return memory_ingest_pb2.AssertTriplesRequest(
+        graph_id=GRAPH, request_id="gossip", source="gossip", claims=claims
+    )
 
 
 MOMENTS: Sequence[Sequence[Moment]] = [

@@ -14,6 +14,7 @@ from tests.contracts.graph_time import GraphTime
 from tests.contracts.graph_walks import GraphWalks
 from tests.contracts.graph_writes import GraphWrites
 from tests.doubles.naive_graph import NaiveGraph
+from tests.examples import one_in
 
 __all__ = ["Capability", "GraphStoreContract", "GraphSuite"]
 
@@ -24,8 +25,8 @@ class GraphStoreContract(GraphWrites, GraphTime, GraphLists, GraphWalks, GraphIs
     @pytest.mark.timeout(600)
     # All examples of a test share its store; each begins with an empty scope. The law is one for all stores.
     @settings(
-        # An example is some two hundred calls of the store: a quarter of what other laws get.
-        max_examples=max(20, settings().max_examples // 4),
+        # An example is some two hundred calls of the store: a tenth of what other laws get.
+        max_examples=one_in(10),
         suppress_health_check=[
             HealthCheck.function_scoped_fixture,
             HealthCheck.differing_executors,

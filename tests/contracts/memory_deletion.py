@@ -3,13 +3,19 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from services.domain.ids import DocumentId, EpisodeId, PassageId
+from services.domain.memory import Episode
+from services.stores.errors import WriteConflict
+from services.stores.memory.documents import TextGone
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
 from tests.contracts.memory_base import (
     DOCUMENT,
     NOW,
     SCOPE,
+    TWINS,
     episode,
     full_episode,
     passage,
@@ -90,6 +96,84 @@ class DeletionContract:
         other = await memory.text.version(SCOPE, DocumentId("another"), 1)
         assert other is not None
         assert other.text == secret
+
+
+class DocumentsContract:
+    """Documents and sources as wholes."""
+
+    async def test_a_source_lists_what_is_there(self, memory: SqlMemory) -> None:
+        saved = [episode(f"e{number}", source="gossip") for number in range(3)]
+        await memory.text.save(SCOPE, [*saved, episode("other", source="wiki")], [], None)
+        assert [one.id for one in await memory.text.of_source(SCOPE, "gossip", 2)] == ["e0", "e1"]
+        ids = [EpisodeId(id) for id in ("e0", "absent", "e1", "e0")]
+        assert await memory.text.delete_episodes(SCOPE, ids, NOW) == TextGone(2, 0)
+        assert await memory.text.delete_episodes(SCOPE, ids, NOW) == TextGone(0, 0)
+        assert [one.id for one in await memory.text.of_source(SCOPE, "gossip", 9)] == ["e2"]
+        for nobody in ("", "no such", "a\x00b"):
+            assert await memory.text.of_source(SCOPE, nobody, 9) == []
+        assert await memory.text.of_source(TWINS[0], "gossip", 9) == []
+
+    async def test_versions_are_told_without_their_text(self, memory: SqlMemory) -> None:
+        text = "Zürich 你好"
+        for number in (1, 2):
+            await memory.text.save(SCOPE, [], [], version(number, text=text * number, tokens=number))
+        heads = await memory.text.version_heads(SCOPE, DOCUMENT)
+        assert [(one.version, one.size, one.tokens) for one in heads] == [
+            (2, len(text.encode()) * 2, 2),
+            (1, len(text.encode()), 1),
+        ]
+        assert await memory.text.version_heads(TWINS[1], DOCUMENT) == []
+
+    async def test_a_deleted_version_leaves_the_others_whole(self, memory: SqlMemory) -> None:
+        await _three_versions(memory)
+        kept = replace(await _read(memory, "e1"), id=EpisodeId("kept"), version=2, text="said 1")
+        moved = passage("p1", "kept", text="said 1")
+        gone = await memory.text.delete_versions(SCOPE, DOCUMENT, 1, ([kept], [moved]), NOW)
+        assert gone == TextGone(1, 1)
+        assert await memory.text.passages(SCOPE, [PassageId("p1"), PassageId("q1")]) == [moved]
+        assert [one.id for one in await memory.text.of_document(SCOPE, DOCUMENT, 2)] == ["e2", "kept"]
+        assert (await _read(memory, "e1")).deleted_at == NOW
+        assert [one.version for one in await memory.text.version_heads(SCOPE, DOCUMENT)] == [3, 2]
+        second = await memory.text.version(SCOPE, DOCUMENT, 2)
+        assert second is not None
+        assert second.text == version(2).text
+        assert await memory.text.last_version(SCOPE, DOCUMENT) == 3
+        again = await memory.text.delete_versions(SCOPE, DOCUMENT, 1, ([], []), NOW)
+        assert again == TextGone(0, 0)
+        assert [one.id for one in await memory.text.of_document(SCOPE, DOCUMENT, 1)] == ["e1"]
+
+    async def test_nothing_is_kept_by_a_version_that_is_gone(self, memory: SqlMemory) -> None:
+        await _three_versions(memory)
+        await memory.text.delete_versions(SCOPE, DOCUMENT, 2, ([], []), NOW)
+        kept = replace(await _read(memory, "e1"), id=EpisodeId("kept"), version=2)
+        with pytest.raises(WriteConflict):
+            await memory.text.delete_versions(
+                SCOPE, DOCUMENT, 1, ([kept], [passage("p1", "kept", text="said 1")]), NOW
+            )
+        assert len(await memory.text.passages_of(SCOPE, EpisodeId("e1"))) == 2
+
+    async def test_a_deleted_document_leaves_ids_and_no_text(self, memory: SqlMemory) -> None:
+        await _three_versions(memory)
+        assert await memory.text.delete_versions(SCOPE, DOCUMENT, None, ([], []), NOW) == TextGone(3, 6)
+        assert await memory.text.latest_version(SCOPE, DOCUMENT) is None
+        left = await memory.text.of_document(SCOPE, DOCUMENT)
+        assert [(one.id, one.text, one.deleted_at) for one in left] == [
+            (f"e{number}", "", NOW) for number in (1, 2, 3)
+        ]
+        assert await memory.text.last_version(SCOPE, DOCUMENT) == 3, "no number is given twice"
+        assert await memory.text.last_version(SCOPE, DocumentId("other")) == 0
+
+
+async def _three_versions(memory: SqlMemory) -> None:
+    for number in (1, 2, 3):
+        one = episode(f"e{number}", session=None, document=DOCUMENT, version=number)
+        lines = [passage(f"{name}{number}", one.id, at) for at, name in enumerate("pq")]
+        await memory.text.save(SCOPE, [one], lines, version(number))
+
+
+async def _read(memory: SqlMemory, id: str) -> Episode:
+    [found] = await memory.text.episodes(SCOPE, [EpisodeId(id)])
+    return found
 
 
 class StagingContract:

@@ -7,7 +7,7 @@ import pytest
 from services.stores.memory.sql import SqlMemory
 from services.stores.sql.engine import engine_for
 from tests.contracts.memory_base import SCOPE, TWINS
-from tests.contracts.memory_deletion import DeletionContract, StagingContract
+from tests.contracts.memory_deletion import DeletionContract, DocumentsContract, StagingContract
 from tests.contracts.memory_log import DecisionContract, RevisionContract
 from tests.contracts.memory_readings import ReadingContract
 from tests.contracts.memory_text import TextContract, TextIsolationContract
@@ -16,6 +16,7 @@ from tests.contracts.memory_voice import VoiceContract
 __all__ = [
     "DecisionContract",
     "DeletionContract",
+    "DocumentsContract",
     "MemoryFixtures",
     "ReadingContract",
     "RevisionContract",

@@ -337,6 +337,11 @@ async def everything(memory: SqlMemory, scope: Scope) -> list[Any]:
         await text.latest_version(scope, DOCUMENT),
         await text.version(scope, DOCUMENT, 1),
         await text.version_of_job(scope, JobId("job-1")),
+        await text.version_heads(scope, DOCUMENT),
+        await text.last_version(scope, DOCUMENT),
+        await text.of_document(scope, DOCUMENT),
+        await text.of_document(scope, DOCUMENT, 1),
+        await text.of_source(scope, "source", 10),
         (await text.document_passages(scope, DOCUMENT, 9, Page())).items,
         (await text.list_episodes(scope, None, None, Page())).items,
         (await text.scan_passages(scope, Page())).items,
@@ -351,7 +356,7 @@ class TextIsolationContract:
     """Twin scopes with the same ids."""
 
     async def fill(self, memory: SqlMemory, scope: Scope, words: str) -> None:
-        saved = episode("e", text=words, document=DOCUMENT, version=1)
+        saved = episode("e", text=words, document=DOCUMENT, version=1, source="source")
         await memory.text.save(scope, [saved], [whole_passage("p", "e")], version(1, text=words))
         await memory.staging.stage(scope, EpisodeId("e"), words.encode())
 

@@ -50,7 +50,9 @@ async def test_a_repeated_call_is_there_once(stores: Stores, clock: SkewedClock)
 async def test_calls_are_found_by_their_own_tenant_newest_first(stores: Stores, clock: SkewedClock) -> None:
     made = [
         END,
-        replace(END, id="b", action="CreateGraph", graph="other", targets=(), operator=True),
+        replace(
+            END, id="b", action="SuspendTenant", graph="other", targets=(), operator=True, reason="unpaid"
+        ),
         replace(END, id="c", tenant=GLOBEX),
     ]
     for minute, call in enumerate(made):
@@ -63,7 +65,7 @@ async def test_calls_are_found_by_their_own_tenant_newest_first(stores: Stores, 
     assert await found() == ["b", "a"]
     assert await found(1) == ["b"]
     newest, oldest = await stores.calls.find(ACME, CallFilter(), 10)
-    assert newest.operator
+    assert (newest.operator, newest.reason, oldest.reason) == (True, "unpaid", "")
     assert newest.at is not None
     assert oldest.at is not None
     assert await found(after=(newest.at, newest.id)) == ["a"]

@@ -7,6 +7,7 @@ import pytest
 from tests.contracts.memory_store import (
     DecisionContract,
     DeletionContract,
+    DocumentsContract,
     MemoryFixtures,
     ReadingContract,
     RevisionContract,
@@ -35,6 +36,9 @@ class TestPostgresText(Postgres, TextContract): ...
 
 
 class TestPostgresDeletion(Postgres, DeletionContract): ...
+
+
+class TestPostgresDocuments(Postgres, DocumentsContract): ...
 
 
 class TestPostgresStaging(Postgres, StagingContract): ...

@@ -17,6 +17,7 @@ from tests.contracts.memory_base import SCOPE
 from tests.contracts.memory_store import (
     DecisionContract,
     DeletionContract,
+    DocumentsContract,
     MemoryFixtures,
     ReadingContract,
     RevisionContract,
@@ -38,6 +39,9 @@ class TestSqliteText(Sqlite, TextContract): ...
 
 
 class TestSqliteDeletion(Sqlite, DeletionContract): ...
+
+
+class TestSqliteDocuments(Sqlite, DocumentsContract): ...
 
 
 class TestSqliteStaging(Sqlite, StagingContract): ...

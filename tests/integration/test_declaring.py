@@ -20,6 +20,7 @@ from services.resolver import declaring
 from services.stores.graph.port import AsOf
 from services.stores.paging import Page
 from tests.builders import on
+from tests.examples import one_in
 from tests.integration.resolving import World, a_world, said
 from tests.integration.test_resolver import CLAIM, claim
 
@@ -298,7 +299,13 @@ def _name(target: object, entity: object) -> str:
     return target.text if isinstance(target, Literal) else str(getattr(entity, "name", ""))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@pytest.mark.timeout(600)
+@settings(
+    # An example is a dozen whole stores: a part of what other laws get.
+    max_examples=one_in(25),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
 @given(steps=st.lists(claims | declarations, min_size=3, max_size=9))
 async def test_declarations_commute_with_texts_and_leave_nothing_once_undone(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]

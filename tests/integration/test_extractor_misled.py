@@ -60,6 +60,7 @@ async def test_an_injected_fact_and_directive(server: ModelServer) -> None:
     assert objects(response) == ["Miso"]
     assert not response.voice
     assert reasons(response) == ["INSTRUCTION_SHAPED", "INSTRUCTION_SHAPED"]
+    response.ClearField("receipts")  # whose milliseconds may hold any digits
     assert "123" not in str(response)
 
 

@@ -165,6 +165,10 @@ async def test_limits_are_set_whole(running: RunningGateway) -> None:
     assert (await running.call(admin.SetLimits, request, "operator")).tenant.limits == limits
     request.limits.CopyFrom(admin_pb2.TenantLimits(max_in_flight=7))
     assert (await running.call(admin.SetLimits, request, "operator")).tenant.limits == request.limits
+    request.limits.max_graphs = 3
+    refusal = await running.refused(admin.SetLimits, request, "operator")
+    assert [one.field for one in refusal.details["BadRequest"].field_violations] == ["limits.max_graphs"]
+    request.limits.max_graphs = 0
     request.limits.max_jobs = -1
     assert (await running.refused(admin.SetLimits, request, "operator")).reason == "VALIDATION_FAILED"
     request = admin_pb2.SetLimitsRequest(tenant_id="nobody", limits=limits)

@@ -37,6 +37,7 @@ from tests.contracts.graph_model import (
     histories,
 )
 from tests.doubles.graphd import Fault, FaultKind, Graphd
+from tests.examples import one_in
 
 SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, HealthCheck.too_slow]
 Pair = tuple[SqlGraphStore, NebulaGraphStore]
@@ -107,7 +108,7 @@ def torn(draw: st.DrawFn, commit: Commit) -> Commit:
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=max(10, settings().max_examples // 10), suppress_health_check=SLOW)
+@settings(max_examples=one_in(20), suppress_health_check=SLOW)
 @given(data=st.data())
 async def test_the_same_history_reads_the_same(pair: Pair, data: st.DataObject) -> None:
     make = Maker(a_scope("history"))
@@ -189,11 +190,16 @@ TEXT = re.compile(r'"(quote|time_text|why|fact|name)":"[^"]')
 KINDS = [kind for kind in FaultKind if kind is not FaultKind.SILENT]
 
 
+def faults(latest: int) -> st.SearchStrategy[Fault]:
+    """A fault at one of the next `latest` calls."""
+    return st.builds(Fault, st.sampled_from(KINDS), at=st.integers(1, latest))
+
+
 @pytest.fixture
 async def faulty(graphd_double: Graphd, tmp_path: Path) -> AsyncIterator[tuple[Graphd, Pair]]:
     """A store that tries nothing twice, and a server of its own."""
     nebula_settings = NebulaSettings(
-        addresses=graphd_double.address, partitions=2, sessions=1, max_attempts=1, call_timeout_ms=2_000
+        addresses=graphd_double.address, partitions=2, sessions=1, max_attempts=1, call_timeout_ms=30_000
     )
     await bootstrap(nebula_settings)
     both = (
@@ -207,7 +213,7 @@ async def faulty(graphd_double: Graphd, tmp_path: Path) -> AsyncIterator[tuple[G
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=max(10, settings().max_examples // 10), suppress_health_check=SLOW)
+@settings(max_examples=one_in(20), suppress_health_check=SLOW)
 @given(data=st.data())
 async def test_a_fault_at_any_call_of_a_write_is_repaired_by_repeating_it(
     faulty: tuple[Graphd, Pair], data: st.DataObject
@@ -221,24 +227,26 @@ async def test_a_fault_at_any_call_of_a_write_is_repaired_by_repeating_it(
     both = Congruence(make, *pair)
     _, nebula = pair
     drawn = data.draw(forgettings(history))
-    for commit in history.commits:
-        graphd.faults.arm(Fault(data.draw(st.sampled_from(KINDS)), at=data.draw(st.integers(1, 25))))
+    at = data.draw(asked(len(history.commits)))
+    strikes = [data.draw(faults(25)) for _ in history.commits]
+    in_forget, in_erase = data.draw(faults(12)), data.draw(faults(25))
+    for commit, strike in zip(history.commits, strikes, strict=True):
+        graphd.faults.arm(strike)
         with _unavailable_or_done():
             await nebula.apply(make.scope, commit)
         graphd.faults.clear()
         await both.apply(commit)
-    at = data.draw(asked(len(history.commits)))
     await both.look(history.statements, at)
     await both.hulls(history.statements)
 
-    graphd.faults.arm(Fault(data.draw(st.sampled_from(KINDS)), at=data.draw(st.integers(1, 12))))
+    graphd.faults.arm(in_forget)
     with _unavailable_or_done():
         await both.forget(drawn, history)
     graphd.faults.clear()
     await both.forget(drawn, history)
     await both.look(history.statements, at)
 
-    graphd.faults.arm(Fault(data.draw(st.sampled_from(KINDS)), at=data.draw(st.integers(1, 25))))
+    graphd.faults.arm(in_erase)
     with _unavailable_or_done():
         await nebula.erase(make.scope)
     graphd.faults.clear()

@@ -61,6 +61,10 @@ CALLS: dict[str, list[Call]] = {
         for nodes in (NODES, [EntityId(f"unknown {n}") for n in range(9)])
         for page in (Page(), Page(10, f"1.{IDS[0]}"))
     ],
+    "of_predicate": [
+        lambda store, target=target: store.of_predicate(MAKE.scope, NODES[1], target, Page(10, f"1.{IDS[0]}"))  # type: ignore[misc] # defaults bind the loop's values
+        for target in (None, NODES[2])
+    ],
     "of_episode": [lambda store: store.of_episode(MAKE.scope, EPISODE)],
     "list_statements": [
         lambda store, where=where, page=page: store.list_statements(MAKE.scope, where, AT, page)  # type: ignore[misc] # defaults bind the loop's values

@@ -17,6 +17,7 @@ from services.stores.graph.nebula.settings import NebulaSettings
 from services.stores.graph.nebula.store import NebulaGraphStore
 from services.stores.paging import Page
 from tests.builders import a_scope
+from tests.examples import one_in
 from tests.integration.resolving import World, a_world
 from tests.integration.test_merging import believed, merge, reading, split, tell
 
@@ -97,7 +98,7 @@ async def check_that_a_split_restores(
 
 
 @pytest.mark.timeout(600)  # hundreds of durable writes: seconds, or minutes on a busy disk
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(25), deadline=None)
 @given(told=tellings, asked=asked)
 async def test_merge_then_split_restores(
     world: World, told: Sequence[tuple[str, str, str, int]], asked: Sequence[tuple[str, str]]

@@ -15,6 +15,7 @@ from services.domain.graph import Span
 from services.domain.ids import Revision, StatementId
 from services.domain.records import VerdictKind
 from tests.builders import a_scope
+from tests.examples import one_in
 from tests.integration.resolving import Row, World, a_world
 from tests.integration.test_resolver_judging import CLAIM, DENIAL, END, deny, end, judge, restore, tell
 
@@ -101,7 +102,9 @@ def is_open(spans: Sequence[Span]) -> bool:
     return last is not None and last.invalid_at is None
 
 
-_laws = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
+_laws = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(30), deadline=None
+)
 
 
 @pytest.mark.timeout(600)

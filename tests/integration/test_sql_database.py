@@ -80,6 +80,40 @@ async def test_a_cancelled_write_leaves_nothing_and_blocks_nobody(database: Data
     assert await texts(database) == {"b": "x"}
 
 
+COUNTED = text(
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT max(i) FROM n"
+)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 5])
+async def test_a_query_cancelled_again_and_again_leaves_no_task(tmp_path: Path, steps: int) -> None:
+    """The second time while its connection is being closed, some steps of the loop after the first."""
+    database = Database(sqlite_engine(tmp_path / "notes.db"), "memory")
+    before = asyncio.all_tasks()
+    counting = asyncio.Event()
+
+    async def read() -> None:
+        async with database.read(Across("test")) as connection:
+            counting.set()
+            await connection.execute(COUNTED)
+
+    task = asyncio.create_task(read())
+    await counting.wait()
+    await asyncio.sleep(0.01)
+    task.cancel()
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(20):
+        while left := asyncio.all_tasks() - before:
+            await asyncio.wait(left)
+    async with database.read(Across("test")) as connection:
+        assert await connection.scalar(COUNTED) == 300_000
+    await database.close()
+
+
 async def test_a_read_sees_one_snapshot(database: Database) -> None:
     count = select(func.count()).select_from(notes)
     async with database.read(Across("test")) as reading:

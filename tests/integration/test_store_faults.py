@@ -29,7 +29,7 @@ NAMED = {
 }
 TENANT = "acme"
 QUESTION = "Where does Ana live?"
-SOME = 9
+SOME = 25
 """Every so many calls one fails in the run of every day; in the long run each does."""
 
 

@@ -53,6 +53,7 @@ from tests.builders import on
 from tests.contracts.memory_base import full_episode, passage, version
 from tests.doubles.embedder import HashEmbedder
 from tests.doubles.vectors import ArrayVectorStore
+from tests.examples import one_in
 from tests.integration.resolving import TODAY, World, a_world, said
 from tests.integration.test_resolver import CLAIM, END
 from tests.integration.test_upkeep_laws import Saying, generated, sayings
@@ -304,7 +305,7 @@ async def test_a_damaged_backup_is_refused_before_anything_is_written(world: Wor
         ArchiveIn(folder)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(25), deadline=None)
 @given(told=st.lists(sayings, min_size=1, max_size=5), data=st.data())
 async def test_a_moved_graph_answers_alike_at_every_revision(
     world: World, tmp_path: Path, told: list[Saying], data: st.DataObject

@@ -18,6 +18,7 @@ from services.stores.vectors.port import Collection
 from services.upkeep.differences import Kind
 from services.upkeep.verify import Verifier
 from tests.builders import a_scope, on
+from tests.examples import one_in
 from tests.integration.resolving import World, a_world
 from tests.integration.test_resolver import END, fact, resolve, voice
 from tests.integration.test_resolver_laws import Telling, judged, tellings
@@ -78,7 +79,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield world
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(25), deadline=None)
 @given(said=st.lists(sayings, min_size=1, max_size=6))
 async def test_a_healthy_graph_has_no_differences(world: World, said: list[Saying]) -> None:
     report = await verify(await generated(world, said))

@@ -15,6 +15,7 @@ import aiosqlite
 from sqlalchemy import URL, Connection, ExceptionContext, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from services.stores.sql import sqlite_driver
 from services.stores.sql.settings import PostgresSettings
 
 WRITES = "writes"
@@ -61,7 +62,11 @@ def sqlite_engine(
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=str(path)),
         # The driver begins no transaction by itself: `_begin` does. Its own timeout is the pragma below.
-        connect_args={"isolation_level": None, "timeout": busy_timeout_ms / 1000},
+        connect_args={
+            "isolation_level": None,
+            "timeout": busy_timeout_ms / 1000,
+            "async_creator_fn": sqlite_driver.opened,
+        },
         hide_parameters=True,  # errors are logged; texts must not be
         pool_size=8,
         max_overflow=0,

@@ -1,4 +1,4 @@
-"""What is kept of a call that changed something: ids, never a word; nothing of what only reads."""
+"""What is kept of a call that changed something: ids, no word of a tenant; nothing of what only reads."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -108,3 +108,13 @@ def test_an_operators_call_is_the_tenants_that_it_is_about() -> None:
     kept = kept_of(a_call("AdminService/GrantCredits", request, admin_pb2.GrantCreditsResponse(), True))
     assert kept is not None
     assert (kept.tenant, kept.operator, kept.action) == ("acme", True, "GrantCredits")
+
+
+def test_why_an_operator_did_it_is_kept() -> None:
+    asked = admin_pb2.SuspendTenantRequest(tenant_id="acme", reason="unpaid")
+    kept = kept_of(a_call("AdminService/SuspendTenant", asked, admin_pb2.SuspendTenantResponse(), True))
+    assert kept is not None
+    assert (kept.tenant, kept.reason) == ("acme", "unpaid")
+    mine = kept_of(a_call("MemoryService/EndStatement", END, ENDED))
+    assert mine is not None
+    assert mine.reason == ""

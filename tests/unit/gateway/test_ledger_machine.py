@@ -194,5 +194,5 @@ class LedgerMachine(RuleBasedStateMachine):
 TestLedgerMachine = LedgerMachine.TestCase
 # An example is twenty transactions and their checks: a quarter of the examples of a pure law.
 TestLedgerMachine.settings = settings(
-    max_examples=max(10, (settings.default or settings()).max_examples // 4), stateful_step_count=20
+    max_examples=max(10, (settings.default or settings()).max_examples // 8), stateful_step_count=20
 )

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from services.domain.graph import EntityType
+from services.domain.graph import EntityType, Span
 from services.domain.ids import Revision
 from services.domain.instants import BEGINNING, FOREVER, Instant
 from services.stores.vectors.port import Collection, Vector
+from services.stores.vectors.rows import NEVER
 from services.upkeep.items import packed, unpacked
 from services.upkeep.rows import of_entity, of_passage, of_statement, of_voice
 from tests.builders import Maker, a_scope, on, text
@@ -67,8 +68,6 @@ def test_a_hull_may_lie_between_what_is_published_and_what_is_there(
 
 def test_what_is_not_searched_for_has_no_row() -> None:
     assert of_statement(replace(FACT, fact=""), [FIRST], Revision(1)) is None
-    assert of_statement(FACT, [], Revision(1)) is None
-    assert of_statement(FACT, [LATER], Revision(2)) is None
     assert of_entity(LIKES) is None
     assert of_entity(replace(IVO, name="")) is None
     assert of_entity(replace(IVO, type=EntityType.UNKNOWN)) is not None
@@ -77,9 +76,14 @@ def test_what_is_not_searched_for_has_no_row() -> None:
     assert of_passage(MAKE.scope, passage("p", "e"), episode("e")) is not None
 
 
+@pytest.mark.parametrize("spans", [[], [LATER]])
+def test_what_holds_at_no_time_is_still_found_by_whom_it_may_contradict(spans: list[Span]) -> None:
+    expected = of_statement(FACT, spans, Revision(2))
+    assert expected is not None
+    assert expected.least == NEVER
+
+
 def test_a_literal_is_no_object_of_a_row() -> None:
-    expected = of_statement(MAKE.statement(IVO, LIKES, text("tea")), [], Revision(1))
-    assert expected is None
     fact = MAKE.statement(IVO, LIKES, text("tea"))
     expected = of_statement(fact, [MAKE.span(fact)], Revision(1))
     assert expected is not None

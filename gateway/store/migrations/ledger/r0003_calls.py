@@ -27,6 +27,7 @@ calls = Table(
     Column("targets", Prose, nullable=False, comment="ids as a JSON list"),
     Column("request", Key, nullable=False),
     Column("revision", Int64, nullable=False),
+    Column("reason", Prose, nullable=False, comment="of an operator's call alone"),
     Index("calls_newest", "tenant", "at", "id"),
 )
 
