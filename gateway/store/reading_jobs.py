@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from google.rpc.status_pb2 import Status
-from sqlalchemy import ScalarSelect, Select, func, select
+from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select
 
 from gateway.credits.books import hold_of
 from gateway.credits.money import MicroCredits
@@ -19,7 +19,7 @@ from services.domain.scope import GraphId, Scope, TenantId
 _HOLD_COLUMNS = [column.label(f"hold_{column.name}") for column in holds.columns]
 _earlier = holds.alias("earlier")
 
-ATTEMPT = func.coalesce(jobs.c.attempt, 0)
+ATTEMPT: ColumnElement[int] = func.coalesce(jobs.c.attempt, 0)
 """How often a job was retried."""
 
 
