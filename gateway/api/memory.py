@@ -11,6 +11,7 @@ from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
 from gateway.commands.retracting import RetractSource
+from gateway.errors import JobNotFound
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
@@ -97,7 +98,11 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         response = await self._reads.episode(
             caller.scope(request.graph_id), request, downstream_seconds(caller)
         )
-        job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        try:
+            job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        except JobNotFound:
+            # Its graph was imported: jobs stay where they were done.
+            return response
         show_stage(response.episode, job.chunks)
         return response
 

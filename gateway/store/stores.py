@@ -11,6 +11,7 @@ from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
+from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
 from gateway.store.jobs import Jobs
 from gateway.store.keys import ApiKeys
@@ -37,6 +38,7 @@ class Stores:
     tenants: Tenants
     keys: ApiKeys
     graphs: Graphs
+    imports: Imports
     requests: Requests
     calls: CallLog
     jobs: Jobs
@@ -92,6 +94,7 @@ async def open_stores(
         tenants=Tenants(database, clock),
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
+        imports=Imports(database, clock),
         requests=Requests(database, clock),
         calls=CallLog(database, clock),
         jobs=jobs,

@@ -35,7 +35,7 @@ class Signer:
 
     def sign(self, scope: Scope) -> str:
         """An assertion for a scope, valid from now for LIFETIME_SECONDS."""
-        body = json.dumps([scope.tenant, scope.graph, self.now() // _MICROSECONDS]).encode()
+        body = json.dumps([scope.tenant, scope.graph, self.now() // _MICROSECONDS, scope.origin]).encode()
         return f"{_text(body)}.{_text(self._mac(body))}"
 
     def verify(self, assertion: str) -> Scope:
@@ -47,11 +47,11 @@ class Signer:
             raise Unauthenticated from error
         if not hmac.compare_digest(mac, self._mac(body)):
             raise Unauthenticated
-        tenant, graph, signed_at = json.loads(body)
+        tenant, graph, signed_at, *more = json.loads(body)
         age = self.now() // _MICROSECONDS - signed_at
         if not -_CLOCK_SKEW_SECONDS <= age <= LIFETIME_SECONDS:
             raise Unauthenticated
-        return Scope(TenantId(tenant), GraphId(graph))
+        return Scope(TenantId(tenant), GraphId(graph), *more)
 
     def _mac(self, body: bytes) -> bytes:
         return hmac.new(self.secret, body, hashlib.sha256).digest()
