@@ -11,6 +11,7 @@ from gateway.errors import GraphExists, GraphNotFound, Overloaded
 from gateway.store.clock import DatabaseClock
 from gateway.store.imports import UNDER_WAY
 from gateway.store.once import insert_once
+from gateway.store.quotas import Quotas
 from gateway.store.tables import graphs
 from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
@@ -38,12 +39,13 @@ class GraphRow:
 class Graphs:
     """Graphs of every tenant."""
 
-    def __init__(self, database: Database, clock: DatabaseClock) -> None:
+    def __init__(self, database: Database, clock: DatabaseClock, quotas: Quotas) -> None:
         self._database = database
         self._clock = clock
+        self._quotas = quotas
 
     async def create(self, scope: Scope, settings: GraphSettings) -> tuple[GraphRow, bool]:
-        """Makes a graph; False if it was there. Raises GraphExists (other settings)."""
+        """Makes a graph; False if it was there. Raises GraphExists (other settings), TooManyGraphs."""
         async with self._database.write(scope) as connection:
             created = await self.ensure(connection, scope, settings)
         found = await self.get(scope)
@@ -56,7 +58,8 @@ class Graphs:
     ) -> bool:
         """Makes a graph in the caller's transaction unless it is there; answers whether it was made.
 
-        Raises Overloaded while an import makes it.
+        Raises TooManyGraphs, and Overloaded while an import makes it. Locks the tenant when it makes one:
+        lock its account after this.
         """
         row = {
             "tenant": scope.tenant,
@@ -67,6 +70,7 @@ class Graphs:
             "origin": scope.origin or None,
         }
         if await insert_once(connection, graphs, row) is not None:
+            await self._quotas.graph_made(connection, scope.tenant)
             return True
         making = select(graphs.c.import_owner).where(
             graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph, graphs.c.import_owner.is_not(None)

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.errors import GraphExists, Overloaded
 from gateway.store.clock import DatabaseClock
 from gateway.store.once import insert_once
+from gateway.store.quotas import Quotas
 from gateway.store.tables import graphs
 from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
@@ -50,18 +51,20 @@ class Making:
 class Imports:
     """Imports of every tenant."""
 
-    def __init__(self, database: Database, clock: DatabaseClock) -> None:
+    def __init__(self, database: Database, clock: DatabaseClock, quotas: Quotas) -> None:
         self._database = database
         self._clock = clock
+        self._quotas = quotas
 
     async def begin(self, making: Making) -> tuple[str, Found]:
         """Takes a place; answers its owner's name and how it was found.
 
-        Raises GraphExists, and Overloaded while another import is at it.
+        Raises GraphExists, TooManyGraphs, and Overloaded while another import is at it.
         """
         owner, scope = uuid.uuid4().hex, making.scope
         async with self._database.write(scope) as connection:
             if await insert_once(connection, graphs, self._row(making, owner)) is not None:
+                await self._quotas.graph_made(connection, scope.tenant)
                 return owner, Found.EMPTY
             query = select(graphs).where(_is(scope)).with_for_update()
             row = (await connection.execute(query)).one_or_none()

@@ -3,16 +3,16 @@
 from alembic.operations import Operations
 from sqlalchemy import BigInteger, Column, String
 
-revision = "0004"
-down_revision = "0003"
+revision = "0006"
+down_revision = "0005"
 
 Key = String().with_variant(String(collation="C"), "postgresql")
 
 
 def upgrade(op: Operations) -> None:
-    op.add_column("graphs", Column("origin", String(16)))
-    op.add_column("graphs", Column("import_hash", String(64)))
-    op.add_column("graphs", Column("import_owner", Key))
+    op.add_column("graphs", Column("origin", String(16), comment="of an imported one: whence its ids follow"))
+    op.add_column("graphs", Column("import_hash", String(64), comment="which import made it"))
+    op.add_column("graphs", Column("import_owner", Key, comment="who is making it; absent: it is there"))
     op.add_column("graphs", Column("import_leased_until", BigInteger()))
 
 
