@@ -19,6 +19,7 @@ from gateway.store.keys import ApiKeys
 from gateway.store.progress import Progress
 from gateway.store.quotas import Quotas
 from gateway.store.requests import Requests
+from gateway.store.rules import IngestionRules
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.tenants import Limits, Tenants
 from services.stores.sql.database import Database
@@ -42,6 +43,7 @@ class Stores:
     keys: ApiKeys
     graphs: Graphs
     imports: Imports
+    rules: IngestionRules
     requests: Requests
     calls: CallLog
     jobs: Jobs
@@ -105,6 +107,7 @@ async def open_stores(
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
         imports=Imports(database, clock, quotas),
+        rules=IngestionRules(database, clock, graphs),
         requests=Requests(database, clock),
         calls=CallLog(database, clock),
         jobs=jobs,

@@ -3,8 +3,8 @@
 from alembic.operations import Operations
 from sqlalchemy import BigInteger, Column, String
 
-revision = "0006"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 
 Key = String().with_variant(String(collation="C"), "postgresql")
 
