@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -26,6 +27,7 @@ from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
+from gateway.health import Probe
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
@@ -43,6 +45,7 @@ from palimpsest.tls import SCHEME
 from services.domain.instants import Instant
 from services.runtime.assertion import Signer
 from services.runtime.databases import service_databases
+from services.runtime.probing import STORES
 from services.runtime.settings import ServiceSettings
 from services.stores.sql.engine import Synchronous, engine_for
 from services.stores.sql.migrations import Schema, migrates
@@ -78,6 +81,7 @@ async def open_gateway_stores(settings: GatewaySettings) -> Stores:
             ledger_engine,
             progress_engine,
             key_environment=settings.key_environment,
+            tenant_limits=settings.tenant_limits,
             migrate_ledger=migrate_ledger,
             migrate_progress=migrate_progress,
         )
@@ -149,9 +153,21 @@ async def open_gateway(
     servicers = _servicers(
         settings, stores, services, pipeline, steps, documents, background, now, engine_name
     )
-    gateway = await serve(servicers, stores.keys, stores.calls, settings)
+    probes = _probes(stores, services)
+    gateway = await serve(servicers, stores.keys, stores.calls, settings, probes=probes)
     stack.push_async_callback(gateway.stop)
     return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
+
+
+def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
+    """How each thing that the gateway stands on is asked."""
+    by_recall = {store: partial(services.probe, ServiceName.RECALL, store) for store in STORES}
+    return {
+        "ledger": stores.ledger_database.probe,
+        "jobs": stores.progress_database.probe,
+        **by_recall,
+        **{name.value: partial(services.probe, name) for name in ServiceName},
+    }
 
 
 def _servicers(

@@ -73,6 +73,10 @@ class GatewaySettings(BaseSettings):
     """Its calls that are handled at once."""
     tenant_max_jobs: int = Field(default=1000, ge=1)
     """Its unfinished jobs."""
+    tenant_max_graphs: int = Field(default=100_000, ge=1)
+    """Its graphs."""
+    tenant_max_bytes_per_day: int = Field(default=10 * 1024**3, ge=1)
+    """Bytes of text and of assertions that it may send in a day (UTC)."""
     tenant_goodwill_micros_per_day: int = Field(default=1_000_000, ge=0)
     """Micro-credits of work that taught nothing and is not charged, a day (UTC); then the minimum is."""
 
@@ -84,8 +88,18 @@ class GatewaySettings(BaseSettings):
     """HTTP/2 streams of one connection."""
     max_connection_age_seconds: int = Field(default=1800, ge=10)
     """After this a connection is closed gracefully, so that clients spread anew."""
+    keepalive_seconds: int = Field(default=120, ge=10)
+    """How often a silent connection is asked whether its client is still there."""
+    health_seconds: float = Field(default=5.0, gt=0)
+    """How often grpc.health.v1 looks at the stores and services that the gateway stands on."""
+    health_probe_seconds: float = Field(default=5.0, gt=0)
+    """After so long without an answer one of them is told as NOT_SERVING."""
+    drain_wait_seconds: float = Field(default=0.0, ge=0)
+    """How long, after a stop, calls are still taken while NOT_SERVING is told: what a balancer needs to see
+    it, some 5 seconds in Kubernetes."""
     drain_seconds: float = Field(default=10.0, ge=0)
-    """How long calls may end after a stop; then they are cancelled."""
+    """How long calls may end after that, while new ones are refused with OVERLOADED; then they are
+    cancelled."""
     reflection: bool = False
     """Serve gRPC reflection."""
     sweep_seconds: float = Field(default=5.0, gt=0)
@@ -99,6 +113,8 @@ class GatewaySettings(BaseSettings):
             request_burst=self.tenant_request_burst,
             max_in_flight=self.tenant_max_in_flight,
             max_jobs=self.tenant_max_jobs,
+            max_graphs=self.tenant_max_graphs,
+            max_bytes_per_day=self.tenant_max_bytes_per_day,
             goodwill_micros_per_day=self.tenant_goodwill_micros_per_day,
         )
 

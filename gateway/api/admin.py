@@ -87,7 +87,6 @@ class AdminServicer:
     async def SetLimits(
         self, request: admin_pb2.SetLimitsRequest, context: Context
     ) -> admin_pb2.SetLimitsResponse:
-        check_enforced(request.limits)
         chosen = {field.name: getattr(request.limits, field.name) for field in fields(Limits)}
         tenant = await self._tenants.set_limits(TenantId(request.tenant_id), Limits(**chosen))
         return admin_pb2.SetLimitsResponse(tenant=tenant_message(tenant))
@@ -161,17 +160,6 @@ class AdminServicer:
             tokens=usage.tokens,
             graphs=usage.graphs,
         )
-
-
-def check_enforced(limits: admin_pb2.TenantLimits) -> None:
-    """Raises ValidationFailed for a limit that nothing would hold a tenant to."""
-    violations = [
-        Violation(f"limits.{name}", "is not enforced yet, so it can't be set", "limits.enforced")
-        for name in ("max_bytes_per_day", "max_graphs")
-        if getattr(limits, name)
-    ]
-    if violations:
-        raise ValidationFailed(*violations)
 
 
 def price_table_in(table: admin_pb2.PriceTable) -> PriceTable:

@@ -215,6 +215,14 @@ goodwill_days = Table(
     Column("amount", Int64, nullable=False),
 )
 
+text_days = Table(
+    "text_days",
+    LEDGER,
+    Column("tenant", Key, primary_key=True),
+    Column("day", Integer, primary_key=True, comment="days since 1970, UTC"),
+    Column("bytes", Int64, nullable=False, comment="of text and assertions accepted"),
+)
+
 price_tables = Table(
     "price_tables",
     LEDGER,

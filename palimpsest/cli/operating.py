@@ -120,6 +120,8 @@ async def set_limits(
     request_burst: Most = 0,
     max_in_flight: Most = 0,
     max_jobs: Most = 0,
+    max_graphs: Most = 0,
+    max_bytes_per_day: Most = 0,
     goodwill: Annotated[
         int, typer.Option(parser=read_credits, metavar="CREDITS", help="Refunded small talk in a day.")
     ] = 0,
@@ -130,6 +132,8 @@ async def set_limits(
         request_burst=request_burst,
         max_in_flight=max_in_flight,
         max_jobs=max_jobs,
+        max_graphs=max_graphs,
+        max_bytes_per_day=max_bytes_per_day,
         goodwill_micros_per_day=goodwill,
     )
     request = admin_pb2.SetLimitsRequest(tenant_id=tenant, limits=limits)

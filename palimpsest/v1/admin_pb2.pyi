@@ -173,9 +173,9 @@ class TenantLimits(_message.Message):
     max_jobs: _builtins.int
     """Unfinished jobs."""
     max_bytes_per_day: _builtins.int
-    """Bytes of text accepted in a day (UTC)."""
+    """Bytes of text and of assertions accepted in a day (UTC)."""
     max_graphs: _builtins.int
-    """Graphs."""
+    """Graphs, those included that a first write makes."""
     goodwill_micros_per_day: _builtins.int
     """Micros of refunded small talk in a day (UTC); beyond that such calls cost the minimum."""
     def __init__(

@@ -16,6 +16,7 @@ from gateway.api.graphs import GraphServicer, HeldFacts
 from gateway.api.jobs import JobServicer
 from gateway.api.mount import Servicers
 from gateway.credits.money import MicroCredits
+from gateway.health import Probe
 from gateway.keys import KeyScope
 from gateway.server import Gateway, serve
 from gateway.settings import GatewaySettings
@@ -132,7 +133,10 @@ def gateway_servicers(stores: Stores, facts: ScriptedFacts) -> Servicers:
 
 @asynccontextmanager
 async def running_gateway(
-    folder: Path, settings: GatewaySettings | None = None, more: Servicers | None = None
+    folder: Path,
+    settings: GatewaySettings | None = None,
+    more: Servicers | None = None,
+    probes: Mapping[str, Probe] | None = None,
 ) -> AsyncIterator[RunningGateway]:
     stores = await sqlite_stores(folder)
     keys = {}
@@ -148,7 +152,7 @@ async def running_gateway(
     facts, meter = ScriptedFacts(), CountingMeter()
     settings = settings or GatewaySettings(gateway_port=0, drain_seconds=0.2)
     servicers = {**gateway_servicers(stores, facts), **(more or {})}
-    gateway = await serve(servicers, stores.keys, stores.calls, settings, meter)
+    gateway = await serve(servicers, stores.keys, stores.calls, settings, meter, probes)
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{gateway.port}") as channel:
             yield RunningGateway(gateway, stores, channel, facts, meter, keys)
