@@ -27,6 +27,7 @@ from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
+from gateway.commands.rules import Rules
 from gateway.health import Probe
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
@@ -137,7 +138,13 @@ async def open_gateway(
         )
     )
     steps = Steps(
-        services, stores.jobs, stores.graphs, stores.progress, stores.prices, step_settings or StepSettings()
+        services,
+        stores.jobs,
+        stores.graphs,
+        stores.rules,
+        stores.progress,
+        stores.prices,
+        step_settings or StepSettings(),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
@@ -209,7 +216,9 @@ def _servicers(
         settings,
     )
     return {
-        "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
+        "GraphService": GraphsAndPredicates(
+            stores.graphs, Rules(stores.rules), ServiceFacts(services), predicates
+        ),
         "MemoryService": memory,
         "RecallService": RecallServicer(
             Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads

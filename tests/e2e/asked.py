@@ -108,6 +108,12 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
         graph_id=ids.graph, name="wears", cardinality=entity_pb2.CARDINALITY_MULTI, aliases=["dressed in"]
     ),
     "GraphService/ListPredicates": lambda ids: graph_pb2.ListPredicatesRequest(graph_id=ids.graph),
+    "GraphService/SetIngestionRule": lambda ids: graph_pb2.SetIngestionRuleRequest(
+        rule=graph_pb2.IngestionRule(
+            graph_id=ids.graph, source=f"of-{ids.episode}", trust=0.5, instructions=f"Keep {ids.words[0]}."
+        )
+    ),
+    "GraphService/ListIngestionRules": lambda ids: graph_pb2.ListIngestionRulesRequest(graph_id=ids.graph),
     "MemoryService/AddEpisode": add_episode,
     "MemoryService/AssertTriples": assert_triples,
     "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
@@ -250,6 +256,7 @@ EMPTY = {
 MAKES_ITS_GRAPH = {
     "GraphService/CreateGraph",
     "GraphService/DeclarePredicate",
+    "GraphService/SetIngestionRule",
     "MemoryService/AddEpisode",
     "MemoryService/AssertTriples",
 }

@@ -24,7 +24,7 @@ from palimpsest.v1 import credits_pb2, credits_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from tests.doubles.gateway import Refusal, RunningGateway, gateway_servicers, running_gateway
 
 NOT_SERVED_BY_THE_GATEWAY_ALONE = {
-    "GraphService": "DeclarePredicate ListPredicates SetIngestionRule ListIngestionRules",
+    "GraphService": "DeclarePredicate ListPredicates",
     "MemoryService": "*",
     "RecallService": "*",
     "JobService": "RetryJob",
