@@ -56,10 +56,11 @@ class GatewaySettings(BaseSettings):
     """Refused API keys after which a peer must wait."""
 
     max_in_flight_calls: int = Field(default=256, ge=1)
-    """Calls that are handled at once; streams are counted apart."""
+    """Calls that are worked on at once, at most: fewer while the event loop is late, so that each ends in
+    time. Streams, and calls that only wait for a job, are counted apart."""
     max_waiting_calls: int = Field(default=256, ge=0)
     """Calls that may wait for a place; more are refused with OVERLOADED."""
-    admission_wait_seconds: float = Field(default=1.0, gt=0)
+    admission_wait_seconds: float = Field(default=2.0, gt=0)
     """How long a call waits for a place."""
     max_streams: int = Field(default=1000, ge=1)
     """Streams (WatchJob, …) that are open at once."""

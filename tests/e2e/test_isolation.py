@@ -188,6 +188,7 @@ async def test_an_answer_holds_nothing_of_the_twins(twins: Twins, name: str) -> 
 
 
 @pytest.mark.parametrize("name", [*NO_PLACE, *EMPTY])
+@pytest.mark.case("ids of tenant A")
 async def test_an_id_of_the_twins_is_like_one_of_nobody(twins: Twins, name: str) -> None:
     mine, theirs = twins.other, twins.one
     before = await theirs.state()
