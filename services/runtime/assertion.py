@@ -39,7 +39,7 @@ class Signer:
 
     def sign(self, scope: Scope) -> str:
         """An assertion for a scope, valid from now for LIFETIME_SECONDS."""
-        body = json.dumps([scope.tenant, scope.graph, self.now() // _MICROSECONDS]).encode()
+        body = json.dumps([scope.tenant, scope.graph, self.now() // _MICROSECONDS, scope.origin]).encode()
         return f"{_text(body)}.{_text(_mac(self.secret, body))}"
 
     def verify(self, assertion: str) -> Scope:
@@ -51,11 +51,11 @@ class Signer:
             raise Unauthenticated from error
         if not self._ours(body, mac):
             raise Unauthenticated
-        tenant, graph, signed_at = json.loads(body)
+        tenant, graph, signed_at, *more = json.loads(body)
         age = self.now() // _MICROSECONDS - signed_at
         if not -_CLOCK_SKEW_SECONDS <= age <= LIFETIME_SECONDS:
             raise Unauthenticated
-        return Scope(TenantId(tenant), GraphId(graph))
+        return Scope(TenantId(tenant), GraphId(graph), *more)
 
     def _ours(self, body: bytes, mac: bytes) -> bool:
         # Both are compared, in constant time: how long it takes tells nothing.
