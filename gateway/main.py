@@ -20,13 +20,16 @@ from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
+from gateway.commands.exporting import ExportGraph
 from gateway.commands.facts import ServiceFacts
+from gateway.commands.importing import ImportGraph
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
+from gateway.commands.rules import Rules
 from gateway.health import Probe
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
@@ -36,6 +39,7 @@ from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps, StepSettings
+from gateway.ingest.taking import Taking
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
@@ -127,7 +131,7 @@ async def open_gateway(
     """
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
-    services = Services(targets, signer)
+    services = Services(targets, signer, stores.graphs.origin)
     stack.push_async_callback(services.close)
     engine = DurableEngine(
         DurableSettings(
@@ -137,7 +141,13 @@ async def open_gateway(
         )
     )
     steps = Steps(
-        services, stores.jobs, stores.graphs, stores.progress, stores.prices, step_settings or StepSettings()
+        services,
+        stores.jobs,
+        stores.graphs,
+        stores.rules,
+        stores.progress,
+        stores.prices,
+        step_settings or StepSettings(),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
@@ -168,6 +178,28 @@ def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
         **by_recall,
         **{name.value: partial(services.probe, name) for name in ServiceName},
     }
+
+
+def _privacy(
+    settings: GatewaySettings, stores: Stores, services: Services, steps: Steps, background: Background
+) -> PrivacyServicer:
+    taking = Taking(services, stores.imports, steps.settings.model_seconds)
+    take_in = ImportGraph(
+        taking,
+        stores.imports,
+        stores.jobs,
+        stores.prices,
+        stores.calls,
+        background,
+        settings.data_dir,
+        settings.max_import_bytes,
+        settings.max_imports,
+    )
+    return PrivacyServicer(
+        ListAuditEvents(services, stores.graphs, stores.calls),
+        ExportGraph(services, stores.graphs, stores.calls),
+        take_in,
+    )
 
 
 def _servicers(
@@ -209,13 +241,15 @@ def _servicers(
         settings,
     )
     return {
-        "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
+        "GraphService": GraphsAndPredicates(
+            stores.graphs, Rules(stores.rules), ServiceFacts(services), predicates
+        ),
         "MemoryService": memory,
         "RecallService": RecallServicer(
             Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads
         ),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
+        "PrivacyService": _privacy(settings, stores, services, steps, background),
         "AdminService": AdminServicer.over(stores),
     }

@@ -50,7 +50,7 @@ class Recall:
         self._entities = Entities(parts, revisions, names, self._predicates, readings)
         self._browsing = Browsing(parts, revisions)
         self._diffs = Diffs(parts, revisions, readings)
-        self._surroundings = Surroundings(parts, readings)
+        self._surroundings = Surroundings(parts, readings, lexicons)
 
     @property
     def held_scopes(self) -> int:

@@ -15,6 +15,7 @@ from gateway.api.credits import CreditServicer
 from gateway.api.graphs import GraphServicer, HeldFacts
 from gateway.api.jobs import JobServicer
 from gateway.api.mount import Servicers
+from gateway.commands.rules import Rules
 from gateway.credits.money import MicroCredits
 from gateway.health import Probe
 from gateway.keys import KeyScope
@@ -124,7 +125,7 @@ class RunningGateway:
 def gateway_servicers(stores: Stores, facts: ScriptedFacts) -> Servicers:
     """What the gateway serves by itself."""
     return {
-        "GraphService": GraphServicer(stores.graphs, facts),
+        "GraphService": GraphServicer(stores.graphs, Rules(stores.rules), facts),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
         "AdminService": AdminServicer.over(stores),

@@ -24,7 +24,7 @@ from palimpsest.v1 import credits_pb2, credits_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from tests.doubles.gateway import Refusal, RunningGateway, gateway_servicers, running_gateway
 
 NOT_SERVED_BY_THE_GATEWAY_ALONE = {
-    "GraphService": "DeclarePredicate ListPredicates SetIngestionRule ListIngestionRules",
+    "GraphService": "DeclarePredicate ListPredicates",
     "MemoryService": "*",
     "RecallService": "*",
     "JobService": "RetryJob",
@@ -272,6 +272,7 @@ async def test_metrics_count_methods_and_codes_and_name_no_tenant(tmp_path: Path
         stub = credits_pb2_grpc.CreditServiceStub(running.channel)
         await running.call(stub.GetBalance, credits_pb2.GetBalanceRequest())
         await running.refused(stub.GetBalance, credits_pb2.GetBalanceRequest(), "")
+        await told_twice(running.meter.calls)
         method = "/palimpsest.v1.CreditService/GetBalance"
         assert running.meter.calls == [(method, "OK"), (method, "UNAUTHENTICATED")]
 

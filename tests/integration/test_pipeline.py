@@ -191,7 +191,7 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         engine = DurableEngine(
             DurableSettings(f"sqlite:///{folder / 'workflows.db'}", "test", drain_seconds=drain_seconds)
         )
-        steps = Steps(services, jobs, stores.graphs, progress, stores.prices, IMPATIENT)
+        steps = Steps(services, jobs, stores.graphs, stores.rules, progress, stores.prices, IMPATIENT)
         endings = Endings(
             jobs, progress, stores.prices, stores.tenants, Limits(goodwill_micros_per_day=1_000_000)
         )
