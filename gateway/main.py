@@ -21,7 +21,9 @@ from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.batching import BatchAddEpisodes
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
+from gateway.commands.exporting import ExportGraph
 from gateway.commands.facts import ServiceFacts
+from gateway.commands.importing import ImportGraph
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
@@ -40,6 +42,7 @@ from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
+from gateway.ingest.taking import Taking
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
@@ -131,7 +134,7 @@ async def open_gateway(
     """
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
-    services = Services(targets, signer)
+    services = Services(targets, signer, stores.graphs.origin)
     stack.push_async_callback(services.close)
     engine = DurableEngine(
         DurableSettings(
@@ -181,6 +184,28 @@ def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
         **by_recall,
         **{name.value: partial(services.probe, name) for name in ServiceName},
     }
+
+
+def _privacy(
+    settings: GatewaySettings, stores: Stores, services: Services, steps: Steps, background: Background
+) -> PrivacyServicer:
+    taking = Taking(services, stores.imports, steps.settings.model_seconds)
+    take_in = ImportGraph(
+        taking,
+        stores.imports,
+        stores.jobs,
+        stores.prices,
+        stores.calls,
+        background,
+        settings.data_dir,
+        settings.max_import_bytes,
+        settings.max_imports,
+    )
+    return PrivacyServicer(
+        ListAuditEvents(services, stores.graphs, stores.calls),
+        ExportGraph(services, stores.graphs, stores.calls),
+        take_in,
+    )
 
 
 def _servicers(
@@ -234,6 +259,6 @@ def _servicers(
             stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings
         ),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
+        "PrivacyService": _privacy(settings, stores, services, steps, background),
         "AdminService": AdminServicer.over(stores),
     }

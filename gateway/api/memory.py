@@ -12,7 +12,9 @@ from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
 from gateway.commands.retracting import RetractSource
+from gateway.errors import JobNotFound
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
+from gateway.interceptors.places import leave_place
 from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
 from gateway.store.job_view import JobView
@@ -60,14 +62,14 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
     ) -> memory_ingest_pb2.AddEpisodeResponse:
         caller = current_caller()
         scope, limits = caller.scope(request.graph_id), self._ingest_limits(caller)
-        return await self._add(scope, request, limits, downstream_seconds(caller))
+        return await self._add(scope, request, limits, downstream_seconds(caller), leave_place)
 
     async def BatchAddEpisodes(
         self, request: memory_ingest_pb2.BatchAddEpisodesRequest, context: Context
     ) -> memory_ingest_pb2.BatchAddEpisodesResponse:
         caller = current_caller()
         limits, seconds = self._ingest_limits(caller), downstream_seconds(caller)
-        return await self._batch(request, caller.scope, limits, seconds)
+        return await self._batch(request, caller.scope, limits, seconds, leave_place)
 
     async def AssertTriples(
         self, request: memory_ingest_pb2.AssertTriplesRequest, context: Context
@@ -107,7 +109,11 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         response = await self._reads.episode(
             caller.scope(request.graph_id), request, downstream_seconds(caller)
         )
-        job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        try:
+            job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        except JobNotFound:
+            # Its graph was imported: jobs stay where they were done.
+            return response
         show_stage(response.episode, job.chunks)
         return response
 

@@ -40,8 +40,11 @@ class BatchAddEpisodes:
         scope_of: Callable[[str], Scope],
         limits: IngestLimits,
         timeout_seconds: float,
+        before_waiting: Callable[[], None] = lambda: None,
     ) -> memory_ingest_pb2.BatchAddEpisodesResponse:
         """A result for each text, in order; `scope_of` is the caller's, by graph.
+
+        `before_waiting` is called when all that is left to do is to wait.
 
         Raises ValidationFailed (request ids that are the same), DocumentTooLarge (all together).
         """
@@ -51,6 +54,8 @@ class BatchAddEpisodes:
         taken: list[Taken | Result] = []
         for one in request.requests:
             taken.append(await self._take(scope_of(one.graph_id), one, limits, until - loop.time()))
+        if any(one.wait_for for one in request.requests):
+            before_waiting()
         # The waits share what time is left: all jobs are at work by now.
         results = await asyncio.gather(
             *(

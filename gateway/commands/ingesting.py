@@ -71,11 +71,15 @@ class AddEpisode:
         request: memory_ingest_pb2.AddEpisodeRequest,
         limits: IngestLimits,
         timeout_seconds: float,
+        before_waiting: Callable[[], None] = lambda: None,
     ) -> memory_ingest_pb2.AddEpisodeResponse:
-        """The job as it stands when `wait_for` is reached or time runs out. Raises as `take`."""
+        """The job as it stands when `wait_for` is reached or time runs out. Raises as `take`.
+
+        `before_waiting` is called when all that is left to do is to wait.
+        """
         until = asyncio.get_running_loop().time() + timeout_seconds
         taken = await self.take(scope, request, limits, timeout_seconds)
-        return await self.answer(scope, request, taken, until)
+        return await self.answer(scope, request, taken, until, before_waiting)
 
     async def take(
         self,
@@ -120,17 +124,18 @@ class AddEpisode:
         request: memory_ingest_pb2.AddEpisodeRequest,
         taken: Taken,
         until: float,
+        before_waiting: Callable[[], None] = lambda: None,
     ) -> memory_ingest_pb2.AddEpisodeResponse:
         """What was taken, as it stands at `wait_for` or at the loop's time `until`."""
         if taken.accepted is None:
             return memory_ingest_pb2.AddEpisodeResponse(quote=taken.quote)
         id = taken.accepted.job.id
         left = until - asyncio.get_running_loop().time()
-        job = (
-            await self._view.wait(scope.tenant, id, request.wait_for, left)
-            if request.wait_for
-            else await self._view.read(scope.tenant, id)
-        )
+        if request.wait_for:
+            before_waiting()
+            job = await self._view.wait(scope.tenant, id, request.wait_for, left)
+        else:
+            job = await self._view.read(scope.tenant, id)
         return memory_ingest_pb2.AddEpisodeResponse(
             job=job, quote=taken.quote, replayed=not taken.accepted.fresh
         )

@@ -209,7 +209,7 @@ class Jobs:
         async with self._database.write(OfJob(job)) as connection:
             claimed = await connection.execute(
                 update(jobs)
-                .where(jobs.c.id == job, attempt == ATTEMPT)
+                .where(jobs.c.id == job, ATTEMPT.in_([attempt]))
                 .values(epoch=_EPOCH + 1)
                 .returning(jobs.c.epoch)
             )
