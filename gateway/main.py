@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -144,7 +144,7 @@ async def open_gateway(
         stores.rules,
         stores.progress,
         stores.prices,
-        step_settings or StepSettings(),
+        replace(step_settings or StepSettings(), offered_models=settings.offered_models),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
@@ -217,7 +217,11 @@ def _servicers(
     )
     return {
         "GraphService": GraphsAndPredicates(
-            stores.graphs, Rules(stores.rules), ServiceFacts(services), predicates
+            stores.graphs,
+            Rules(stores.rules),
+            ServiceFacts(services),
+            predicates,
+            settings.offered_models,
         ),
         "MemoryService": memory,
         "RecallService": RecallServicer(
