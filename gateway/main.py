@@ -20,7 +20,9 @@ from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
+from gateway.commands.exporting import ExportGraph
 from gateway.commands.facts import ServiceFacts
+from gateway.commands.importing import ImportGraph
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
@@ -37,6 +39,7 @@ from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps, StepSettings
+from gateway.ingest.taking import Taking
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
@@ -128,7 +131,7 @@ async def open_gateway(
     """
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
-    services = Services(targets, signer)
+    services = Services(targets, signer, stores.graphs.origin)
     stack.push_async_callback(services.close)
     engine = DurableEngine(
         DurableSettings(
@@ -175,6 +178,28 @@ def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
         **by_recall,
         **{name.value: partial(services.probe, name) for name in ServiceName},
     }
+
+
+def _privacy(
+    settings: GatewaySettings, stores: Stores, services: Services, steps: Steps, background: Background
+) -> PrivacyServicer:
+    taking = Taking(services, stores.imports, steps.settings.model_seconds)
+    take_in = ImportGraph(
+        taking,
+        stores.imports,
+        stores.jobs,
+        stores.prices,
+        stores.calls,
+        background,
+        settings.data_dir,
+        settings.max_import_bytes,
+        settings.max_imports,
+    )
+    return PrivacyServicer(
+        ListAuditEvents(services, stores.graphs, stores.calls),
+        ExportGraph(services, stores.graphs, stores.calls),
+        take_in,
+    )
 
 
 def _servicers(
@@ -229,6 +254,6 @@ def _servicers(
         ),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
+        "PrivacyService": _privacy(settings, stores, services, steps, background),
         "AdminService": AdminServicer.over(stores),
     }

@@ -56,10 +56,11 @@ class GatewaySettings(BaseSettings):
     """Refused API keys after which a peer must wait."""
 
     max_in_flight_calls: int = Field(default=256, ge=1)
-    """Calls that are handled at once; streams are counted apart."""
+    """Calls that are worked on at once, at most: fewer while the event loop is late, so that each ends in
+    time. Streams, and calls that only wait for a job, are counted apart."""
     max_waiting_calls: int = Field(default=256, ge=0)
     """Calls that may wait for a place; more are refused with OVERLOADED."""
-    admission_wait_seconds: float = Field(default=1.0, gt=0)
+    admission_wait_seconds: float = Field(default=2.0, gt=0)
     """How long a call waits for a place."""
     max_streams: int = Field(default=1000, ge=1)
     """Streams (WatchJob, …) that are open at once."""
@@ -84,6 +85,10 @@ class GatewaySettings(BaseSettings):
     """Largest request. Above the cap of documents, so that their typed refusal comes first."""
     max_document_bytes: int = Field(default=2 * 1024 * 1024, ge=1024)
     """Largest text of one call (UTF-8); above it DOCUMENT_TOO_LARGE."""
+    max_import_bytes: int = Field(default=1024 * 1024 * 1024, ge=1024)
+    """Largest graph that is imported; its data waits in the data folder until all of it is there."""
+    max_imports: int = Field(default=4, ge=1)
+    """Imports at once."""
     max_concurrent_streams: int = Field(default=1000, ge=100)
     """HTTP/2 streams of one connection."""
     max_connection_age_seconds: int = Field(default=1800, ge=10)

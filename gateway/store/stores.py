@@ -12,6 +12,7 @@ from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
+from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
 from gateway.store.jobs import HOLD_SECONDS, Jobs
 from gateway.store.keys import ApiKeys
@@ -41,6 +42,7 @@ class Stores:
     tenants: Tenants
     keys: ApiKeys
     graphs: Graphs
+    imports: Imports
     rules: IngestionRules
     requests: Requests
     calls: CallLog
@@ -104,6 +106,7 @@ async def open_stores(
         tenants=Tenants(database, clock),
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
+        imports=Imports(database, clock, quotas),
         rules=IngestionRules(database, clock, graphs),
         requests=Requests(database, clock),
         calls=CallLog(database, clock),
