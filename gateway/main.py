@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -29,6 +29,7 @@ from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
+from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
 from gateway.commands.retrying import RetryJob
 from gateway.commands.rules import Rules
@@ -39,6 +40,7 @@ from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
@@ -150,15 +152,22 @@ async def open_gateway(
         stores.rules,
         stores.progress,
         stores.prices,
-        step_settings or StepSettings(),
+        replace(step_settings or StepSettings(), offered_models=settings.offered_models),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
+<<<<<<< HEAD
     retrying = Retrying(
         services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
     )
     pipeline = Pipeline(engine, stores.jobs, steps, retracting, retrying, endings, settings.chunk_concurrency)
+=======
+    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
+    pipeline = Pipeline(
+        engine, stores.jobs, steps, retracting, rebuilding, endings, settings.chunk_concurrency
+    )
+>>>>>>> main
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -240,6 +249,7 @@ def _servicers(
         deleting,
         deleting_documents,
         retract,
+        RebuildGraph(stores.jobs, stores.graphs, stores.prices, pipeline),
         reads,
         judging,
         browsing,
@@ -249,7 +259,11 @@ def _servicers(
     )
     return {
         "GraphService": GraphsAndPredicates(
-            stores.graphs, Rules(stores.rules), ServiceFacts(services), predicates
+            stores.graphs,
+            Rules(stores.rules),
+            ServiceFacts(services),
+            predicates,
+            settings.offered_models,
         ),
         "MemoryService": memory,
         "RecallService": RecallServicer(

@@ -15,6 +15,7 @@ from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
@@ -198,8 +199,13 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         )
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
+<<<<<<< HEAD
         retrying = Retrying(services, jobs, progress, IMPATIENT.patience, IMPATIENT.store_seconds)
         pipeline = Pipeline(engine, jobs, steps, retracting, retrying, endings)
+=======
+        rebuilding = Rebuilding(services, jobs, IMPATIENT.patience, IMPATIENT.model_seconds)
+        pipeline = Pipeline(engine, jobs, steps, retracting, rebuilding, endings)
+>>>>>>> main
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

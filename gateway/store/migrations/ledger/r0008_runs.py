@@ -5,8 +5,8 @@ from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, Strin
 
 from services.stores.sql.revising import create_all, drop_all, secure, told
 
-revision = "0007"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 
 Key = String().with_variant(String(collation="C"), "postgresql")
 Int64 = BigInteger()
