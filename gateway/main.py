@@ -157,17 +157,13 @@ async def open_gateway(
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
-<<<<<<< HEAD
     retrying = Retrying(
         services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
     )
-    pipeline = Pipeline(engine, stores.jobs, steps, retracting, retrying, endings, settings.chunk_concurrency)
-=======
     rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
     pipeline = Pipeline(
-        engine, stores.jobs, steps, retracting, rebuilding, endings, settings.chunk_concurrency
+        engine, stores.jobs, steps, retracting, retrying, rebuilding, endings, settings.chunk_concurrency
     )
->>>>>>> main
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()

@@ -18,6 +18,7 @@ from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
 from gateway.store.tenants import Limits, Tenants
 from palimpsest.internal.v1 import resolver_pb2
+from palimpsest.v1 import job_pb2
 from services.domain.ids import JobId, Revision
 from services.domain.scope import TenantId
 from services.runtime.status import status_of
@@ -50,13 +51,10 @@ class Ended:
     """What was changed, in order; None: as the steps kept it."""
     deleted: Mapping[str, int] = field(default_factory=dict)
     """How much a retraction deleted and revoked, by the names of counts."""
-<<<<<<< HEAD
     left: Left | None = None
     """Of an ingest: its chunks that failed."""
-=======
     rebuilt: job_pb2.RebuildReport | None = None
     """What a rebuild found and made anew."""
->>>>>>> main
 
     @classmethod
     def of_ingest(
@@ -176,11 +174,7 @@ def _state(ended: Ended) -> JobState:
         return JobState.CANCELLED
     kept = ended.left is not None and ended.left.kept > 0
     if ended.error is not None:
-<<<<<<< HEAD
-        return JobState.PARTIAL if ended.deleted or kept else JobState.FAILED
-=======
-        return JobState.PARTIAL if ended.deleted or ended.rebuilt else JobState.FAILED
->>>>>>> main
+        return JobState.PARTIAL if ended.deleted or ended.rebuilt or kept else JobState.FAILED
     if not ended.failed and not ended.unsupported_failed:
         return JobState.SUCCEEDED
     return JobState.PARTIAL if kept else JobState.FAILED
@@ -197,56 +191,8 @@ def _error(ended: Ended, state: JobState) -> Status | None:
     return status_of(ChunksFailed(ended.failed, chunks))
 
 
-<<<<<<< HEAD
 def _left(ended: Ended, state: JobState) -> bytes:
     """What a retry would do; a job that was cancelled, or is done, leaves nothing."""
     if state not in (JobState.PARTIAL, JobState.FAILED) or ended.left is None or not ended.left.chunks:
         return b""
     return ended.left.to_bytes()
-=======
-def _result(ended: Ended, outcomes: Sequence[resolver_pb2.Outcome]) -> job_pb2.JobResult:
-    def ids(name: str) -> list[str]:
-        return list(dict.fromkeys(one for outcome in outcomes for one in getattr(outcome, name)))
-
-    lists = {
-        name: ids(name)
-        for name in (
-            "entities_added",
-            "statements_added",
-            "statements_ended",
-            "statements_restored",
-            "statements_expired",
-            "voice_added",
-            "voice_ended",
-        )
-    }
-    return job_pb2.JobResult(
-        counts=job_pb2.JobCounts(
-            nothing_chunks=ended.nothing,
-            entities_added=len(lists["entities_added"]),
-            statements_added=len(lists["statements_added"]),
-            statements_ended=len(lists["statements_ended"]),
-            statements_restored=len(lists["statements_restored"]),
-            claims_added=sum(outcome.claims for outcome in outcomes),
-            ends_added=sum(outcome.ends for outcome in outcomes),
-            denials_added=sum(outcome.denials for outcome in outcomes),
-            voice_aspects_added=len(lists["voice_added"]),
-            voice_aspects_ended=len(lists["voice_ended"]),
-            tokens_saved=ended.saved,
-            statements_expired=len(lists["statements_expired"]),
-            **ended.deleted,
-        ),
-        episode_ids=ended.episodes[:MAX_IDS],
-        added_statement_ids=lists["statements_added"][:MAX_IDS],
-        ended_statement_ids=lists["statements_ended"][:MAX_IDS],
-        restored_statement_ids=lists["statements_restored"][:MAX_IDS],
-        expired_statement_ids=lists["statements_expired"][:MAX_IDS],
-        added_entity_ids=lists["entities_added"][:MAX_IDS],
-        added_voice_aspect_ids=lists["voice_added"][:MAX_IDS],
-        ended_voice_aspect_ids=lists["voice_ended"][:MAX_IDS],
-        document_id=ended.document,
-        rebuilt=ended.rebuilt,
-        document_version=ended.version,
-        ids_truncated=any(len(found) > MAX_IDS for found in (*lists.values(), ended.episodes)),
-    )
->>>>>>> main

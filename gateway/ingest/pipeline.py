@@ -34,19 +34,14 @@ ASSERT = "assert"
 RETRACT = "retract"
 REBUILD = "rebuild"
 
-<<<<<<< HEAD
-RETRY = "retry"
-"""Of what is left of an ingest."""
-
-WORKFLOWS = {JobKind.INGEST: INGEST, JobKind.ASSERT: ASSERT, JobKind.RETRACTION: RETRACT}
-=======
 WORKFLOWS = {
     JobKind.INGEST: INGEST,
     JobKind.ASSERT: ASSERT,
     JobKind.RETRACTION: RETRACT,
     JobKind.REBUILD: REBUILD,
 }
->>>>>>> main
+RETRY = "retry"
+"""Of what is left of an ingest."""
 
 
 class Pipeline:
@@ -58,11 +53,8 @@ class Pipeline:
         jobs: Jobs,
         steps: Steps,
         retracting: Retracting,
-<<<<<<< HEAD
         retrying: Retrying,
-=======
         rebuilding: Rebuilding,
->>>>>>> main
         endings: Endings,
         chunk_concurrency: int = 8,
     ) -> None:
@@ -71,25 +63,16 @@ class Pipeline:
         self._jobs = jobs
         self._steps = steps
         self._retracting = retracting
-<<<<<<< HEAD
         self._retrying = retrying
+        self._rebuilding = rebuilding
         self._endings = endings
         self._patience = steps.settings.patience
         self._chunks = asyncio.Semaphore(chunk_concurrency)
         self._register(INGEST, self._understood)
         self._register(ASSERT, self._asserted)
         self._register(RETRACT, self._retracted)
+        self._register(REBUILD, self._rebuilt)
         self._register(RETRY, self._retried)
-=======
-        self._rebuilding = rebuilding
-        self._endings = endings
-        self._patience = steps.settings.patience
-        self._chunks = asyncio.Semaphore(chunk_concurrency)
-        engine.register(INGEST, self._ingest)
-        engine.register(ASSERT, self._assert)
-        engine.register(RETRACT, self._retract)
-        engine.register(REBUILD, self._rebuild)
->>>>>>> main
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
@@ -127,10 +110,6 @@ class Pipeline:
                 await self._end(run, job, await self._sure(job, work(run, job)))
 
         self._engine.register(name, workflow)
-
-    async def _rebuild(self, run: Run, argument: str) -> None:
-        job = JobId(argument)
-        await self._end(run, job, await self._sure(job, self._rebuilt(run, job)))
 
     async def _sure(self, job: JobId, work: Awaitable[Ended]) -> Ended:
         """How a job ended; one that a bug broke has failed, since the engine runs no workflow that raised."""

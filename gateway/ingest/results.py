@@ -54,6 +54,7 @@ def result_of(ended: "Ended", outcomes: Sequence[resolver_pb2.Outcome]) -> job_p
         added_voice_aspect_ids=lists["voice_added"][:MAX_IDS],
         ended_voice_aspect_ids=lists["voice_ended"][:MAX_IDS],
         document_id=ended.document,
+        rebuilt=ended.rebuilt,
         document_version=ended.version,
         ids_truncated=any(len(found) > MAX_IDS for found in (*lists.values(), ended.episodes)),
     )

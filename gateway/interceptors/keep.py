@@ -85,20 +85,8 @@ class KeepCalls:
 
 def kept_of(call: Call) -> Kept | None:
     """What is kept of a call; None for one that changed nothing, or nothing of a tenant."""
-<<<<<<< HEAD
-    request, rpc = call.request, call.rpc
-    if rpc is None or rpc.scope is KeyScope.READ or rpc.stream or not isinstance(request, Message):
-        return None
-    parts: Sequence[Message] = getattr(request, "requests", None) or [request]
-    if all(getattr(part, "validate_only", False) for part in parts):
-        return None
-    caller = call.caller
-    tenant = caller.owner or TenantId(getattr(request, "tenant_id", ""))
-    if not tenant:
-=======
     tenant, caller, request = _whose(call), call.caller, call.request
     if tenant is None:
->>>>>>> main
         return None
     request_id: str = getattr(request, "request_id", "")
     revision = getattr(call.response, "revision", 0)
@@ -109,7 +97,7 @@ def kept_of(call: Call) -> Kept | None:
         id=_id(call.method, request_id, request),
         action=call.method.rpartition("/")[2],
         key=caller.key,
-        graph=_graph_of(parts),
+        graph=_graph_of(_parts(request)),
         operator=caller.owner is None,
         targets=tuple(found)[:MOST_TARGETS],
         request=request_id or call.request_id,
@@ -123,7 +111,7 @@ def _whose(call: Call) -> TenantId | None:
     request, rpc = call.request, call.rpc
     if rpc is None or rpc.scope is KeyScope.READ or rpc.stream or not isinstance(request, Message):
         return None
-    if getattr(request, "validate_only", False):
+    if all(getattr(part, "validate_only", False) for part in _parts(request)):
         return None
     return call.caller.owner or TenantId(getattr(request, "tenant_id", "")) or None
 
@@ -134,6 +122,11 @@ def _id(method: str, request_id: str, request: Message) -> str:
         return uuid.uuid4().hex
     parts = (method.encode(), request_id.encode(), request.SerializeToString(deterministic=True))
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
+
+
+def _parts(request: Message) -> Sequence[Message]:
+    """The requests of a batch; the request itself when it is none."""
+    return getattr(request, "requests", None) or [request]
 
 
 def _graph_of(parts: Sequence[Message]) -> str:

@@ -199,13 +199,9 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         )
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
-<<<<<<< HEAD
         retrying = Retrying(services, jobs, progress, IMPATIENT.patience, IMPATIENT.store_seconds)
-        pipeline = Pipeline(engine, jobs, steps, retracting, retrying, endings)
-=======
         rebuilding = Rebuilding(services, jobs, IMPATIENT.patience, IMPATIENT.model_seconds)
-        pipeline = Pipeline(engine, jobs, steps, retracting, rebuilding, endings)
->>>>>>> main
+        pipeline = Pipeline(engine, jobs, steps, retracting, retrying, rebuilding, endings)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)
