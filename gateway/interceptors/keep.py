@@ -85,9 +85,10 @@ class KeepCalls:
 
 def kept_of(call: Call) -> Kept | None:
     """What is kept of a call; None for one that changed nothing, or nothing of a tenant."""
-    tenant, caller, request = _whose(call), call.caller, call.request
+    tenant = _whose(call)
     if tenant is None:
         return None
+    caller, request = call.caller, call.request
     request_id: str = getattr(request, "request_id", "")
     revision = getattr(call.response, "revision", 0)
     named = (*_targets(request), *_targets_of_answer(call.response))
