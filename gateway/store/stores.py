@@ -11,6 +11,7 @@ from gateway.credits.watching import BalanceWatch
 from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
+from gateway.store.executors import Executors
 from gateway.store.graphs import Graphs
 from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
@@ -48,6 +49,7 @@ class Stores:
     calls: CallLog
     jobs: Jobs
     progress: Progress
+    executors: Executors
     job_view: JobView
     balance_watch: BalanceWatch
 
@@ -112,6 +114,7 @@ async def open_stores(
         calls=CallLog(database, clock),
         jobs=jobs,
         progress=progress,
+        executors=Executors(database, clock),
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
         balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),
     )
