@@ -48,6 +48,7 @@ class Lexicons:
         if not found:
             return []
         ids = sorted({side for merge in found for side in (merge.entity, merge.into)})
-        keys = {predicate_id(scope, name): name for name in told.words}
-        keys |= {one.id: one.key for one in await self._graph.entities(scope, ids) if one.key}
+        keys = {one.id: one.key for one in await self._graph.entities(scope, ids) if one.key}
+        if len(keys) < len(ids):  # what ships or is declared has its name though no text uses it any more
+            keys |= {predicate_id(scope, name): name for name in told.words}
         return synonyms_in(found, keys)
