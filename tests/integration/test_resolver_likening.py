@@ -1,135 +1,43 @@
 """Predicates that nobody declared: near ones are judged with the chunk's facts, and recorded as readings."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from palimpsest.internal.v1 import resolver_pb2 as pb
-from palimpsest.internal.v1 import values_pb2 as values
-from services.domain.identity import Merge, MergeKind
-from services.domain.ids import EpisodeId, Revision
+from services.domain.identity import MergeKind
 from services.domain.lexicon import predicate_id
 from services.domain.records import Judge, VerdictKind
 from services.domain.scope import Scope
 from services.llm import tasks
-from services.llm.offline import OfflineEngine
 from services.llm.port import Answer, ModelOutputInvalid, ModelRefused, Receipt
 from services.resolver.service import Resolver
-from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 from tests.builders import on
 from tests.doubles.engine import JudgePredicates, ScriptedEngine
 from tests.doubles.meanings import MeaningEmbedder
+from tests.integration.likening import (
+    BOTH_OPEN,
+    GLOBEX_ENDED,
+    all_same,
+    asked,
+    globex_then_initech,
+    merges,
+    opinion,
+    questions,
+    reads,
+    tell,
+    with_engine,
+)
 from tests.integration.resolving import World, a_world
-from tests.integration.test_declaring import Believed, believed, declare
-
-WORKING = ("works at", "toils at", "is on the payroll of", "就职于", "供职于", "效力于")
-LIVING = ("lives in", "dwells in", "住在", "定居于")
-MEANINGS = (WORKING, LIVING, ("visits", "tours"), ("minds cats of", "sits cats of", "looks after cats of"))
+from tests.integration.test_declaring import believed
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with a_world(tmp_path) as world:
         yield with_engine(world, world.engine)
-
-
-def with_engine(world: World, engine: ScriptedEngine | OfflineEngine) -> World:
-    parts = replace(world.parts, engine=engine, embedder=MeaningEmbedder(*MEANINGS))
-    return replace(world, resolver=Resolver(parts), parts=parts)
-
-
-async def tell(world: World, name: str, date: str, *triples: tuple[str, str, str]) -> pb.ResolveResponse:
-    """An episode that states facts which begin at its own date, as an engine drew them from its text."""
-    lines = [" ".join(triple) for triple in triples]
-    episode = await world.episode(name, on(date), lines)
-    facts = [
-        values.WorldFact(
-            kind=values.FACT_KIND_CLAIM,
-            subject=values.Mention(name=subject),
-            predicate=predicate,
-            object=values.Target(mention=values.Mention(name=target)),
-            fact=f"{subject} {predicate.replace('_', ' ')} {target}",
-            quote=line,
-            start=values.StatedTime(at=on(date)),
-            confidence=1.0,
-            passage_id=f"passage-{name}-{at}",
-        )
-        for at, (line, (subject, predicate, target)) in enumerate(zip(lines, triples, strict=True))
-    ]
-    setting = values.Setting(kind="conversation", reference_time=on(date))
-    request = pb.StoreFactsRequest(episode_id=episode.id, world=facts, setting=setting)
-    await world.resolver.store_facts(world.scope, request)
-    return await world.resolver.resolve(world.scope, pb.ResolveRequest(episode_id=episode.id))
-
-
-def opinion(*wanted: tuple[str, str, bool]) -> JudgePredicates:
-    """A judge that says so of the pairs that it is offered, by names, and nothing of others."""
-
-    def judge(task: tasks.JudgeStatements) -> list[tasks.PredicateVerdict]:
-        told = {(new, other): same for new, other, same in wanted}
-        pairs = [
-            (pair, (task.new_predicates[pair.new].name, task.candidate_predicates[pair.candidate].name))
-            for pair in task.predicate_pairs
-        ]
-        return [
-            tasks.PredicateVerdict(pair.new, pair.candidate, told[names], "as one says")
-            for pair, names in pairs
-            if names in told
-        ]
-
-    return judge
-
-
-def all_same(task: tasks.JudgeStatements) -> list[tasks.PredicateVerdict]:
-    return [tasks.PredicateVerdict(pair.new, pair.candidate, same=True) for pair in task.predicate_pairs]
-
-
-def questions(world: World) -> list[tasks.JudgeStatements]:
-    return [task for task in world.engine.asked if isinstance(task, tasks.JudgeStatements)]
-
-
-def asked(world: World) -> list[tuple[str, str]]:
-    """The pairs of predicates that the engine was asked about."""
-    return [
-        (task.new_predicates[pair.new].name, task.candidate_predicates[pair.candidate].name)
-        for task in questions(world)
-        for pair in task.predicate_pairs
-    ]
-
-
-async def merges(world: World) -> Sequence[Merge]:
-    return await world.memory.readings.predicate_merges(world.scope)
-
-
-async def reads(world: World, known_at: int | None = None) -> dict[str, str]:
-    """What each of the words that tests use reads as, where that is another."""
-    at = await world.memory.revisions.current(world.scope) if known_at is None else Revision(known_at)
-    lexicons = Lexicons(world.memory.readings, world.graph, world.parts.vocabulary)
-    lexicon = await lexicons.at(world.scope, at)
-    names = [name.replace(" ", "_") for group in MEANINGS for name in group]
-    return {
-        name: canonical
-        for name in names
-        if (canonical := lexicon.known.canonical(name)) != world.parts.vocabulary.canonical(name)
-    }
-
-
-GLOBEX_ENDED: Believed = {
-    ("Ann works at Globex", on("2020-01-01"), on("2022-01-01")),
-    ("Ann toils at Initech", on("2022-01-01"), None),
-}
-BOTH_OPEN: Believed = {
-    ("Ann works at Globex", on("2020-01-01"), None),
-    ("Ann toils at Initech", on("2022-01-01"), None),
-}
-
-
-async def globex_then_initech(world: World) -> pb.ResolveResponse:
-    await tell(world, "a", "2020-01-01", ("Ann", "works_at", "Globex"))
-    return await tell(world, "b", "2022-01-01", ("Ann", "toils_at", "Initech"))
 
 
 async def test_another_word_for_a_known_predicate_reads_as_it(world: World) -> None:
@@ -344,104 +252,3 @@ async def test_a_duplicate_and_a_synonym_in_one_answer_agree(world: World) -> No
     assert await believed(world) == {("Ann works at Globex", on("2020-01-01"), None)}
     (question,) = questions(world)
     assert question.pairs
-
-
-async def test_a_tenants_alias_wins_over_a_models_word_and_past_beliefs_stay(world: World) -> None:
-    world.engine.judge_of_predicates = all_same
-    await globex_then_initech(world)
-    await declare(world, "labours_at", "multi", ["toils_at"])
-    assert await believed(world) == BOTH_OPEN
-    assert await reads(world) == {"toils_at": "labours_at"}
-    assert (await believed(world, 2), await reads(world, 2)) == (GLOBEX_ENDED, {"toils_at": "works_at"})
-
-
-async def test_declaring_the_name_itself_undoes_a_models_word(world: World) -> None:
-    world.engine.judge_of_predicates = all_same
-    await globex_then_initech(world)
-    done = await declare(world, "toils_at")
-    assert len(done.outcome.statements_restored) == 1
-    assert (await believed(world), await reads(world)) == (BOTH_OPEN, {})
-    await tell(world, "c", "2023-01-01", ("Ann", "works_at", "Hooli"))
-    assert ("Ann toils at Initech", on("2022-01-01"), None) in await believed(world)
-
-
-async def test_an_alias_of_the_known_one_takes_its_synonyms_along(world: World) -> None:
-    world.engine.judge_of_predicates = all_same
-    await tell(world, "a", "2020-01-01", ("Ann", "looks_after_cats_of", "Bob"))
-    await tell(world, "b", "2022-01-01", ("Ann", "minds_cats_of", "Tom"))
-    await declare(world, "cat_keeper_of", "single", ["looks_after_cats_of"])
-    assert await reads(world) == {
-        "minds_cats_of": "cat_keeper_of",
-        "looks_after_cats_of": "cat_keeper_of",
-    }
-    assert ("Ann looks after cats of Bob", on("2020-01-01"), on("2022-01-01")) in await believed(world)
-
-
-async def delete(world: World, name: str) -> None:
-    request = pb.RevokeRequest(commit_id=f"delete-{name}", episode_id=EpisodeId(f"episode-{name}"))
-    await world.memory.text.delete_episode(world.scope, EpisodeId(f"episode-{name}"), on("2026-01-01"))
-    await world.resolver.revoke(world.scope, request)
-
-
-async def test_a_word_goes_with_the_last_text_that_uses_it(world: World) -> None:
-    world.engine.judge_of_predicates = all_same
-    await globex_then_initech(world)
-    await tell(world, "c", "2023-01-01", ("Bob", "toils_at", "Hooli"))
-    await delete(world, "b")
-    (merge,) = await merges(world)
-    assert (merge.revoked_at, merge.why) == (None, ""), "the reason that a deleted text gave goes"
-    assert await reads(world) == {"toils_at": "works_at"}
-    assert ("Ann works at Globex", on("2020-01-01"), None) in await believed(world)
-    await delete(world, "c")
-    (merge,) = await merges(world)
-    assert merge.revoked_at == await world.memory.revisions.current(world.scope)
-    assert await reads(world) == {}
-
-
-async def test_what_ships_needs_no_text_to_be_read_as(world: World) -> None:
-    world.engine.judge_of_predicates = all_same
-    await globex_then_initech(world)
-    await tell(world, "c", "2023-01-01", ("Ann", "toils_at", "Hooli"))
-    await delete(world, "a")
-    assert await reads(world) == {"toils_at": "works_at"}
-    assert await believed(world) == {
-        ("Ann toils at Initech", on("2022-01-01"), on("2023-01-01")),
-        ("Ann toils at Hooli", on("2023-01-01"), None),
-    }
-
-
-async def test_a_word_of_a_graph_that_is_forgotten_leaves_the_other_as_itself(world: World) -> None:
-    world.engine.judge_of_predicates = all_same
-    await tell(world, "a", "2020-01-01", ("Ann", "looks_after_cats_of", "Bob"))
-    await tell(world, "b", "2022-01-01", ("Ann", "minds_cats_of", "Bob"))
-    await delete(world, "a")
-    assert await reads(world) == {}
-    assert await believed(world) == {("Ann minds cats of Bob", on("2022-01-01"), None)}
-
-
-async def test_without_a_model_words_for_the_present_fall_away_and_nothing_else(world: World) -> None:
-    there = with_engine(world, OfflineEngine())
-    await tell(there, "a", "2020-01-01", ("Ann", "works_at", "Globex"), ("安娜", "就职于", "环球"))
-    await tell(
-        there, "b", "2022-01-01", ("Ann", "still_works_for", "Initech"), ("安娜", "目前就职于", "首创")
-    )
-    assert await believed(there) == {
-        ("Ann works at Globex", on("2020-01-01"), on("2022-01-01")),
-        ("Ann still works for Initech", on("2022-01-01"), None),
-        ("安娜 就职于 环球", on("2020-01-01"), on("2022-01-01")),
-        ("安娜 目前就职于 首创", on("2022-01-01"), None),
-    }
-    assert {(merge.judge, merge.model) for merge in await merges(there)} == {(Judge.RULE, "")}
-    await tell(there, "c", "2023-01-01", ("Ann", "toils_at", "Hooli"))
-    assert ("Ann still works for Initech", on("2022-01-01"), None) in await believed(there)
-    embedder = there.parts.embedder
-    assert isinstance(embedder, MeaningEmbedder)
-    assert "works at" not in embedder.embedded, "where no model is asked, no names are embedded"
-
-
-async def test_what_ships_is_embedded_once(world: World) -> None:
-    await tell(world, "a", "2020-01-01", ("Ann", "toils_at", "Globex"))
-    await tell(world, "b", "2022-01-01", ("Ann", "dwells_in", "Graz"))
-    embedder = world.parts.embedder
-    assert isinstance(embedder, MeaningEmbedder)
-    assert embedder.embedded.count("works at") == 1
