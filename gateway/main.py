@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -19,14 +20,17 @@ from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
+from gateway.commands.exporting import ExportGraph
 from gateway.commands.facts import ServiceFacts
+from gateway.commands.importing import ImportGraph
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
-from gateway.credits.money import MicroCredits
+from gateway.commands.rules import Rules
+from gateway.health import Probe
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
@@ -35,14 +39,17 @@ from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps, StepSettings
+from gateway.ingest.taking import Taking
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.stores import Stores, open_stores
+from palimpsest.tls import SCHEME
 from services.domain.instants import Instant
 from services.runtime.assertion import Signer
 from services.runtime.databases import service_databases
+from services.runtime.probing import STORES
 from services.runtime.settings import ServiceSettings
 from services.stores.sql.engine import Synchronous, engine_for
 from services.stores.sql.migrations import Schema, migrates
@@ -56,10 +63,12 @@ class OpenGateway:
     stores: Stores
     served: frozenset[str]
     """Paths of the RPCs that it answers; all others are not built yet."""
+    tls: bool = False
 
     @property
     def target(self) -> str:
-        return f"127.0.0.1:{self.gateway.port}"
+        """For clients on this machine."""
+        return f"{SCHEME if self.tls else ''}127.0.0.1:{self.gateway.port}"
 
 
 async def open_gateway_stores(settings: GatewaySettings) -> Stores:
@@ -76,6 +85,7 @@ async def open_gateway_stores(settings: GatewaySettings) -> Stores:
             ledger_engine,
             progress_engine,
             key_environment=settings.key_environment,
+            tenant_limits=settings.tenant_limits,
             migrate_ledger=migrate_ledger,
             migrate_progress=migrate_progress,
         )
@@ -121,7 +131,7 @@ async def open_gateway(
     """
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
-    services = Services(targets, signer)
+    services = Services(targets, signer, stores.graphs.origin)
     stack.push_async_callback(services.close)
     engine = DurableEngine(
         DurableSettings(
@@ -131,14 +141,15 @@ async def open_gateway(
         )
     )
     steps = Steps(
-        services, stores.jobs, stores.graphs, stores.progress, stores.prices, step_settings or StepSettings()
-    )
-    endings = Endings(
+        services,
         stores.jobs,
+        stores.graphs,
+        stores.rules,
         stores.progress,
         stores.prices,
-        MicroCredits(settings.tenant_goodwill_micros_per_day),
+        step_settings or StepSettings(),
     )
+    endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
     pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, settings.chunk_concurrency)
@@ -152,9 +163,43 @@ async def open_gateway(
     servicers = _servicers(
         settings, stores, services, pipeline, steps, documents, background, now, engine_name
     )
-    gateway = await serve(servicers, stores.keys, stores.calls, settings)
+    probes = _probes(stores, services)
+    gateway = await serve(servicers, stores.keys, stores.calls, settings, probes=probes)
     stack.push_async_callback(gateway.stop)
-    return OpenGateway(gateway, stores, served(servicers))
+    return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
+
+
+def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
+    """How each thing that the gateway stands on is asked."""
+    by_recall = {store: partial(services.probe, ServiceName.RECALL, store) for store in STORES}
+    return {
+        "ledger": stores.ledger_database.probe,
+        "jobs": stores.progress_database.probe,
+        **by_recall,
+        **{name.value: partial(services.probe, name) for name in ServiceName},
+    }
+
+
+def _privacy(
+    settings: GatewaySettings, stores: Stores, services: Services, steps: Steps, background: Background
+) -> PrivacyServicer:
+    taking = Taking(services, stores.imports, steps.settings.model_seconds)
+    take_in = ImportGraph(
+        taking,
+        stores.imports,
+        stores.jobs,
+        stores.prices,
+        stores.calls,
+        background,
+        settings.data_dir,
+        settings.max_import_bytes,
+        settings.max_imports,
+    )
+    return PrivacyServicer(
+        ListAuditEvents(services, stores.graphs, stores.calls),
+        ExportGraph(services, stores.graphs, stores.calls),
+        take_in,
+    )
 
 
 def _servicers(
@@ -196,11 +241,15 @@ def _servicers(
         settings,
     )
     return {
-        "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
+        "GraphService": GraphsAndPredicates(
+            stores.graphs, Rules(stores.rules), ServiceFacts(services), predicates
+        ),
         "MemoryService": memory,
-        "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
+        "RecallService": RecallServicer(
+            Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads
+        ),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
-        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),
+        "PrivacyService": _privacy(settings, stores, services, steps, background),
+        "AdminService": AdminServicer.over(stores),
     }

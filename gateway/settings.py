@@ -8,6 +8,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 
 from gateway.store.tenants import Limits
+from gateway.tls import TlsSettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 
 
@@ -25,6 +26,8 @@ class GatewaySettings(BaseSettings):
     """Address to listen on. Other than loopback only behind a network policy."""
     gateway_port: int = Field(default=7233, ge=0, le=65535)
     """Port to listen on; 0 takes a free one."""
+    gateway_tls: TlsSettings = Field(default_factory=TlsSettings)
+    """TLS of that port."""
     data_dir: Path = Path(".palimpsest")
     """Folder of the embedded databases."""
     ledger_url: str = ""
@@ -53,10 +56,11 @@ class GatewaySettings(BaseSettings):
     """Refused API keys after which a peer must wait."""
 
     max_in_flight_calls: int = Field(default=256, ge=1)
-    """Calls that are handled at once; streams are counted apart."""
+    """Calls that are worked on at once, at most: fewer while the event loop is late, so that each ends in
+    time. Streams, and calls that only wait for a job, are counted apart."""
     max_waiting_calls: int = Field(default=256, ge=0)
     """Calls that may wait for a place; more are refused with OVERLOADED."""
-    admission_wait_seconds: float = Field(default=1.0, gt=0)
+    admission_wait_seconds: float = Field(default=2.0, gt=0)
     """How long a call waits for a place."""
     max_streams: int = Field(default=1000, ge=1)
     """Streams (WatchJob, …) that are open at once."""
@@ -70,6 +74,10 @@ class GatewaySettings(BaseSettings):
     """Its calls that are handled at once."""
     tenant_max_jobs: int = Field(default=1000, ge=1)
     """Its unfinished jobs."""
+    tenant_max_graphs: int = Field(default=100_000, ge=1)
+    """Its graphs."""
+    tenant_max_bytes_per_day: int = Field(default=10 * 1024**3, ge=1)
+    """Bytes of text and of assertions that it may send in a day (UTC)."""
     tenant_goodwill_micros_per_day: int = Field(default=1_000_000, ge=0)
     """Micro-credits of work that taught nothing and is not charged, a day (UTC); then the minimum is."""
 
@@ -77,12 +85,26 @@ class GatewaySettings(BaseSettings):
     """Largest request. Above the cap of documents, so that their typed refusal comes first."""
     max_document_bytes: int = Field(default=2 * 1024 * 1024, ge=1024)
     """Largest text of one call (UTF-8); above it DOCUMENT_TOO_LARGE."""
+    max_import_bytes: int = Field(default=1024 * 1024 * 1024, ge=1024)
+    """Largest graph that is imported; its data waits in the data folder until all of it is there."""
+    max_imports: int = Field(default=4, ge=1)
+    """Imports at once."""
     max_concurrent_streams: int = Field(default=1000, ge=100)
     """HTTP/2 streams of one connection."""
     max_connection_age_seconds: int = Field(default=1800, ge=10)
     """After this a connection is closed gracefully, so that clients spread anew."""
+    keepalive_seconds: int = Field(default=120, ge=10)
+    """How often a silent connection is asked whether its client is still there."""
+    health_seconds: float = Field(default=5.0, gt=0)
+    """How often grpc.health.v1 looks at the stores and services that the gateway stands on."""
+    health_probe_seconds: float = Field(default=5.0, gt=0)
+    """After so long without an answer one of them is told as NOT_SERVING."""
+    drain_wait_seconds: float = Field(default=0.0, ge=0)
+    """How long, after a stop, calls are still taken while NOT_SERVING is told: what a balancer needs to see
+    it, some 5 seconds in Kubernetes."""
     drain_seconds: float = Field(default=10.0, ge=0)
-    """How long calls may end after a stop; then they are cancelled."""
+    """How long calls may end after that, while new ones are refused with OVERLOADED; then they are
+    cancelled."""
     reflection: bool = False
     """Serve gRPC reflection."""
     sweep_seconds: float = Field(default=5.0, gt=0)
@@ -96,6 +118,8 @@ class GatewaySettings(BaseSettings):
             request_burst=self.tenant_request_burst,
             max_in_flight=self.tenant_max_in_flight,
             max_jobs=self.tenant_max_jobs,
+            max_graphs=self.tenant_max_graphs,
+            max_bytes_per_day=self.tenant_max_bytes_per_day,
             goodwill_micros_per_day=self.tenant_goodwill_micros_per_day,
         )
 

@@ -11,7 +11,9 @@ from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
 from gateway.commands.retracting import RetractSource
+from gateway.errors import JobNotFound
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
+from gateway.interceptors.places import leave_place
 from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
 from gateway.store.job_view import JobView
@@ -57,7 +59,8 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
     ) -> memory_ingest_pb2.AddEpisodeResponse:
         caller = current_caller()
         limits = IngestLimits(self._settings.max_document_bytes, self._max_jobs(caller))
-        return await self._add(caller.scope(request.graph_id), request, limits, downstream_seconds(caller))
+        scope, seconds = caller.scope(request.graph_id), downstream_seconds(caller)
+        return await self._add(scope, request, limits, seconds, leave_place)
 
     async def AssertTriples(
         self, request: memory_ingest_pb2.AssertTriplesRequest, context: Context
@@ -97,7 +100,11 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         response = await self._reads.episode(
             caller.scope(request.graph_id), request, downstream_seconds(caller)
         )
-        job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        try:
+            job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        except JobNotFound:
+            # Its graph was imported: jobs stay where they were done.
+            return response
         show_stage(response.episode, job.chunks)
         return response
 

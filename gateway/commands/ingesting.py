@@ -63,14 +63,17 @@ class AddEpisode:
         request: memory_ingest_pb2.AddEpisodeRequest,
         limits: IngestLimits,
         timeout_seconds: float,
+        before_waiting: Callable[[], None] = lambda: None,
     ) -> memory_ingest_pb2.AddEpisodeResponse:
         """The job as it stands when `wait_for` is reached or time runs out.
 
+        `before_waiting` is called when all that is left to do is to wait.
+
         Raises ValidationFailed, DocumentTooLarge, InsufficientCredits, MaxCreditsExceeded, TooManyJobs,
-        RequestIdReused.
+        TooManyGraphs, DailyBytesExceeded, RequestIdReused.
         """
         until = asyncio.get_running_loop().time() + timeout_seconds
-        _check_size(request, limits.document_bytes)
+        size = _checked_size(request, limits.document_bytes)
         _check_times(request)
         quote = await self._quote(scope, request, timeout_seconds)
         if request.validate_only:
@@ -88,16 +91,17 @@ class AddEpisode:
             payload=request.SerializeToString(deterministic=True),
             ceiling=MicroCredits(quote.credits_micros),
             price_version=quote.price_version,
+            text_bytes=size,
         )
         accepted = await self._jobs.accept(order, limits.jobs)
         if not accepted.job.finished:
             await self._pipeline.submit(accepted.job)
         left = until - asyncio.get_running_loop().time()
-        job = (
-            await self._view.wait(scope.tenant, accepted.job.id, request.wait_for, left)
-            if request.wait_for
-            else await self._view.read(scope.tenant, accepted.job.id)
-        )
+        if request.wait_for:
+            before_waiting()
+            job = await self._view.wait(scope.tenant, accepted.job.id, request.wait_for, left)
+        else:
+            job = await self._view.read(scope.tenant, accepted.job.id)
         return memory_ingest_pb2.AddEpisodeResponse(job=job, quote=quote, replayed=not accepted.fresh)
 
     async def _quote(
@@ -120,11 +124,12 @@ class AddEpisode:
         )
 
 
-def _check_size(request: memory_ingest_pb2.AddEpisodeRequest, limit: int) -> None:
+def _checked_size(request: memory_ingest_pb2.AddEpisodeRequest, limit: int) -> int:
     texts = [request.text, *(message.text for message in request.messages.messages)]
     size = sum(len(text.encode()) for text in texts)
     if size > limit:
         raise DocumentTooLarge("messages" if request.HasField("messages") else "text", limit, size)
+    return size
 
 
 def _check_times(request: memory_ingest_pb2.AddEpisodeRequest) -> None:

@@ -7,6 +7,7 @@ ledger's; on PostgreSQL they may share a database (docs/adr/0006-accept-in-one-t
 from sqlalchemy import (
     CheckConstraint,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -57,6 +58,10 @@ graphs = Table(
     Column("settings", LargeBinary, nullable=False),
     Column("created_at", Int64, nullable=False),
     Column("updated_at", Int64, nullable=False),
+    Column("origin", String(16), comment="of an imported one: whence its ids follow"),
+    Column("import_hash", String(64), comment="which import made it"),
+    Column("import_owner", Key, comment="who is making it; absent: it is there"),
+    Column("import_leased_until", Int64),
 )
 
 requests = Table(
@@ -186,6 +191,7 @@ holds = Table(
     Column("ended_at", Int64),
     CheckConstraint("settled <= ceiling", name="settled_within_hold"),
     CheckConstraint("refunded <= settled", name="refunded_within_settled"),
+    Index("holds_of_tenant", "tenant", "created_at"),
     Index(
         "holds_open",
         "tenant",
@@ -203,6 +209,7 @@ spends = Table(
     Column("hold", Key, ForeignKey("holds.id"), nullable=False, index=True),
     Column("amount", Int64, nullable=False),
     Column("created_at", Int64, nullable=False),
+    Column("tokens", Int64, comment="of text understood; NULL where that was not counted"),
 )
 
 goodwill_days = Table(
@@ -211,6 +218,25 @@ goodwill_days = Table(
     Column("tenant", Key, primary_key=True),
     Column("day", Integer, primary_key=True, comment="days since 1970, UTC"),
     Column("amount", Int64, nullable=False),
+)
+
+text_days = Table(
+    "text_days",
+    LEDGER,
+    Column("tenant", Key, primary_key=True),
+    Column("day", Integer, primary_key=True, comment="days since 1970, UTC"),
+    Column("bytes", Int64, nullable=False, comment="of text and assertions accepted"),
+)
+
+ingestion_rules = Table(
+    "ingestion_rules",
+    LEDGER,
+    Column("tenant", Key, primary_key=True),
+    Column("graph", Key, primary_key=True, comment="empty: every graph of the tenant"),
+    Column("source", Key, primary_key=True),
+    Column("trust", Double, comment="0 to 1; NULL where it is not said"),
+    Column("instructions", Prose, nullable=False),
+    Column("updated_at", Int64, nullable=False),
 )
 
 price_tables = Table(

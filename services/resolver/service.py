@@ -1,6 +1,6 @@
 """The resolver service: stages facts, resolves them into revisions, takes assertions, revokes episodes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
@@ -13,6 +13,7 @@ from services.domain.memory import Episode, Passage
 from services.domain.predicates import Cardinality, Declaration, Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine
+from services.resolver.carrying import Carried, Carrying
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
 from services.resolver.declaring import Asking, Declaring
@@ -36,6 +37,7 @@ from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
+from services.upkeep.parts import Stores as Upkept
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
 from services.wire.predicates import predicate_out
 
@@ -52,9 +54,11 @@ class Parts:
     engine: Engine
     vocabulary: Vocabulary
     now: Callable[[], Instant]
+    erase_memory: Callable[[Scope], Awaitable[None]]
+    """Removes every row of a graph from the memory store."""
 
 
-class Resolver(Deciding):
+class Resolver(Deciding, Carrying):
     """Keeps the graph one graph. Any replica can answer any call: all state is in the stores."""
 
     def __init__(self, parts: Parts) -> None:
@@ -103,6 +107,7 @@ class Resolver(Deciding):
         self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
+        self._carried = Carried(carried_stores(parts), parts.vocabulary, self.mending, parts.erase_memory)
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""
@@ -295,6 +300,22 @@ class Resolver(Deciding):
             await self._voice.add(scope, draft, known, spoken, setting, episode.id, memo)
         draft.receipts = list(memo.receipts)
         return draft
+
+
+def carried_stores(parts: Parts) -> Upkept:
+    """The stores of the resolver as upkeep sees them."""
+    stores = parts.stores
+    return Upkept(
+        graph=stores.graph,
+        text=parts.text,
+        voice=stores.voice,
+        revisions=stores.revisions,
+        decisions=stores.decisions,
+        readings=stores.readings,
+        vectors=parts.vectors,
+        embedder=parts.embedder,
+        now=parts.now,
+    )
 
 
 def _deletion(request: pb.RevokeRequest) -> Deletion:

@@ -65,16 +65,7 @@ class GraphWrites(GraphSuite):
             model="m-1",
             prompt_version="p7",
         )
-        span = make.span(
-            statement,
-            on("2020-01-01"),
-            on("2021-01-01"),
-            ended_by=end.id,
-            contested=True,
-            precisions=(Precision.YEAR, Precision.WEEK),
-            assumed=True,
-        )
-        before = without_precisions(make.span(statement, None, on("1990-01-01")))
+        span = make.span(statement, on("2020-01-01"), on("2021-01-01"), ended_by=end.id, contested=True)
         await store.apply(
             make.scope,
             Commit(
@@ -85,21 +76,35 @@ class GraphWrites(GraphSuite):
                 ends=[end],
                 denials=[denial],
                 verdicts=[verdict],
-                opened=[span, before],
+                opened=[span],
             ),
         )
         found = await store.records(make.scope, [statement.id, other.id])
         assert sorted(found.statements, key=lambda s: s.id) == sorted([statement, other], key=lambda s: s.id)
         assert sorted(found.claims, key=lambda c: c.id) == sorted([claim, by_hand], key=lambda c: c.id)
         assert (found.ends, found.denials, found.verdicts) == ([end], [denial], [verdict])
-        assert sorted(found.spans, key=lambda one: one.valid_at or 0) == [before, span]
-        for one in found.spans:
-            kinds = [type(fine) for fine in (one.start_precision, one.end_precision, one.assumed)]
-            assert kinds in ([Precision, Precision, bool], [type(None)] * 3)
+        assert found.spans == [span]
         nodes = together([fact, old]).entities
         assert await store.entities(make.scope, [node.id for node in nodes]) == list(nodes)
         [cited] = [await store.of_episode(make.scope, make.episode("e1"))]
         assert cited == Records((), [claim], [end], [denial], [verdict], ())
+
+    async def test_how_fine_a_span_is_comes_back(self, store: GraphStore, make: Maker) -> None:
+        fact = make.fact("Mara", "lives in", "Paris")
+        fine = make.span(
+            fact.statements[0],
+            on("2020-01-01"),
+            on("2021-01-01"),
+            precisions=(Precision.YEAR, Precision.WEEK),
+            assumed=True,
+        )
+        before = without_precisions(make.span(fact.statements[0], None, on("1990-01-01")))
+        await store.apply(make.scope, replace(fact, opened=[fine, before]))
+        found = (await store.records(make.scope, [fact.statements[0].id])).spans
+        assert sorted(found, key=lambda one: one.valid_at or 0) == [before, fine]
+        for one in found:
+            kinds = [type(each) for each in (one.start_precision, one.end_precision, one.assumed)]
+            assert kinds in ([Precision, Precision, bool], [type(None)] * 3)
 
     async def test_applied_twice_changes_nothing(self, store: GraphStore, make: Maker) -> None:
         fact = make.fact("Mara", "lives in", "Paris", on("2020-01-01"))

@@ -1,5 +1,6 @@
 """A request of every public RPC that is served, from the ids of somebody; and how each answers strangers."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -108,6 +109,12 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
         graph_id=ids.graph, name="wears", cardinality=entity_pb2.CARDINALITY_MULTI, aliases=["dressed in"]
     ),
     "GraphService/ListPredicates": lambda ids: graph_pb2.ListPredicatesRequest(graph_id=ids.graph),
+    "GraphService/SetIngestionRule": lambda ids: graph_pb2.SetIngestionRuleRequest(
+        rule=graph_pb2.IngestionRule(
+            graph_id=ids.graph, source=f"of-{ids.episode}", trust=0.5, instructions=f"Keep {ids.words[0]}."
+        )
+    ),
+    "GraphService/ListIngestionRules": lambda ids: graph_pb2.ListIngestionRulesRequest(graph_id=ids.graph),
     "MemoryService/AddEpisode": add_episode,
     "MemoryService/AssertTriples": assert_triples,
     "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
@@ -182,6 +189,14 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "PrivacyService/ListAuditEvents": lambda ids: privacy_pb2.ListAuditEventsRequest(
         graph_id=ids.graph, target_id=ids.statement
     ),
+    "PrivacyService/ExportGraph": lambda ids: privacy_pb2.ExportGraphRequest(graph_id=ids.graph),
+    "PrivacyService/ImportGraph": lambda ids: privacy_pb2.ImportGraphRequest(
+        start=privacy_pb2.ImportStart(
+            graph_id=f"import-of-{ids.graph}",
+            request_id="import",
+            header=privacy_pb2.ExportHeader(format_version=1, graph_id=ids.graph),
+        )
+    ),
     "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
     ),
@@ -210,6 +225,7 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "AdminService/ListApiKeys": lambda _: admin_pb2.ListApiKeysRequest(tenant_id="one"),
     "AdminService/RevokeApiKey": lambda _: admin_pb2.RevokeApiKeyRequest(key_id="0" * 16),
+    "AdminService/GetUsage": lambda _: admin_pb2.GetUsageRequest(tenant_id="one"),
     "AdminService/GrantCredits": lambda _: admin_pb2.GrantCreditsRequest(
         tenant_id="one", amount_micros=1, request_id="grant"
     ),
@@ -249,6 +265,7 @@ EMPTY = {
 MAKES_ITS_GRAPH = {
     "GraphService/CreateGraph",
     "GraphService/DeclarePredicate",
+    "GraphService/SetIngestionRule",
     "MemoryService/AddEpisode",
     "MemoryService/AssertTriples",
 }
@@ -263,7 +280,26 @@ UNLIKE_A_READ = {
 """What is asked for would be gone, or has ended."""
 FILTERS_BY_GRAPH = {"JobService/ListJobs"}
 """Lists of the gateway itself: a graph that is not there has none."""
+NO_MORE_THAN_A_HEADER = b"""\
+{"part":"graph","item":{"origin":"0123456789abcdef","created_at":0,"updated_at":0,"settings":{},"embedder":"","dimension":0}}
+"""
+
+
+def sent(message: Message) -> list[Message]:
+    """All messages of a call: of an import with its start the data of a graph that holds nothing."""
+    if not isinstance(message, privacy_pb2.ImportGraphRequest):
+        return [message]
+    digest = hashlib.sha256(NO_MORE_THAN_A_HEADER).hexdigest()
+    trailer = privacy_pb2.ExportTrailer(counts={"graph": 1}, sha256=digest)
+    return [
+        message,
+        privacy_pb2.ImportGraphRequest(data=NO_MORE_THAN_A_HEADER),
+        privacy_pb2.ImportGraphRequest(trailer=trailer),
+    ]
+
+
 TELLS_WORDS = {
+    "PrivacyService/ExportGraph",
     "MemoryService/GetEpisode",
     "MemoryService/GetDocument",
     "MemoryService/GetStatement",
