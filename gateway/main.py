@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -28,6 +28,7 @@ from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
+from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
 from gateway.commands.rules import Rules
 from gateway.health import Probe
@@ -37,6 +38,7 @@ from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps, StepSettings
 from gateway.ingest.taking import Taking
@@ -147,12 +149,15 @@ async def open_gateway(
         stores.rules,
         stores.progress,
         stores.prices,
-        step_settings or StepSettings(),
+        replace(step_settings or StepSettings(), offered_models=settings.offered_models),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
-    pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, settings.chunk_concurrency)
+    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
+    pipeline = Pipeline(
+        engine, stores.jobs, steps, retracting, rebuilding, endings, settings.chunk_concurrency
+    )
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -233,6 +238,7 @@ def _servicers(
         deleting,
         deleting_documents,
         retract,
+        RebuildGraph(stores.jobs, stores.graphs, stores.prices, pipeline),
         reads,
         judging,
         browsing,
@@ -242,7 +248,11 @@ def _servicers(
     )
     return {
         "GraphService": GraphsAndPredicates(
-            stores.graphs, Rules(stores.rules), ServiceFacts(services), predicates
+            stores.graphs,
+            Rules(stores.rules),
+            ServiceFacts(services),
+            predicates,
+            settings.offered_models,
         ),
         "MemoryService": memory,
         "RecallService": RecallServicer(

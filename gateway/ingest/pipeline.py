@@ -13,6 +13,8 @@ import structlog
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
 from gateway.ingest.patience import status_in
+from gateway.ingest.rebuilding import Rebuilding
+from gateway.ingest.rebuilding import ended as rebuilding_ended
 from gateway.ingest.retracting import Retracting, totals
 from gateway.ingest.steps import Steps
 from gateway.store.job_values import Job, JobKind
@@ -28,8 +30,14 @@ log = structlog.get_logger(__name__)
 INGEST = "ingest"
 ASSERT = "assert"
 RETRACT = "retract"
+REBUILD = "rebuild"
 
-WORKFLOWS = {JobKind.INGEST: INGEST, JobKind.ASSERT: ASSERT, JobKind.RETRACTION: RETRACT}
+WORKFLOWS = {
+    JobKind.INGEST: INGEST,
+    JobKind.ASSERT: ASSERT,
+    JobKind.RETRACTION: RETRACT,
+    JobKind.REBUILD: REBUILD,
+}
 
 
 class Pipeline:
@@ -41,6 +49,7 @@ class Pipeline:
         jobs: Jobs,
         steps: Steps,
         retracting: Retracting,
+        rebuilding: Rebuilding,
         endings: Endings,
         chunk_concurrency: int = 8,
     ) -> None:
@@ -49,12 +58,14 @@ class Pipeline:
         self._jobs = jobs
         self._steps = steps
         self._retracting = retracting
+        self._rebuilding = rebuilding
         self._endings = endings
         self._patience = steps.settings.patience
         self._chunks = asyncio.Semaphore(chunk_concurrency)
         engine.register(INGEST, self._ingest)
         engine.register(ASSERT, self._assert)
         engine.register(RETRACT, self._retract)
+        engine.register(REBUILD, self._rebuild)
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
@@ -84,6 +95,10 @@ class Pipeline:
     async def _retract(self, run: Run, argument: str) -> None:
         job = JobId(argument)
         await self._end(run, job, await self._sure(job, self._retracted(run, job)))
+
+    async def _rebuild(self, run: Run, argument: str) -> None:
+        job = JobId(argument)
+        await self._end(run, job, await self._sure(job, self._rebuilt(run, job)))
 
     async def _sure(self, job: JobId, work: Awaitable[Ended]) -> Ended:
         """How a job ended; one that a bug broke has failed, since the engine runs no workflow that raised."""
@@ -133,6 +148,23 @@ class Pipeline:
             done.append(deleted)
         newest = max((int(one["revision"]) for one in done), default=0)
         return Ended(revision=Revision(newest), error=error, deleted=totals(done))
+
+    async def _rebuilt(self, run: Run, job: JobId) -> Ended:
+        """Part after part, and of those with pages page after page; stops where one fails or is cancelled."""
+        done: list[JSON] = []
+        part, parts, after = 0, 1, ""
+        while part < parts:
+            number = len(done)
+            stopped = await self._stopped(run, job, f"part/{number}")
+            one = stopped or await run.step(
+                f"rebuild/1/{number}", partial(self._rebuilding.part, job, part, after)
+            )
+            done.append(one)
+            if status_in(one) is not None:
+                break
+            parts, after = int(one["parts"]), str(one["after"])
+            part += not after
+        return rebuilding_ended(done)
 
     async def _understand(self, run: Run, job: JobId, index: int, prepared: JSON) -> JSON:
         async def bounded() -> JSON:

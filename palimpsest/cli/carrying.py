@@ -1,4 +1,4 @@
-"""`graph export` and `graph import`."""
+"""`graph export`, `graph import` and `graph rebuild`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +10,12 @@ from palimpsest.carrying import NotAnExport, export_graph, import_graph
 from palimpsest.cli import words
 from palimpsest.cli.exits import Exit, complain
 from palimpsest.cli.facts import GraphId
-from palimpsest.cli.jobs import job_of
+from palimpsest.cli.jobs import finish, follow, job_of
 from palimpsest.cli.operating import RequestId
 from palimpsest.cli.shell import Shell, command
 from palimpsest.connection import new_request_id
 from palimpsest.errors import CallError
-from palimpsest.v1 import privacy_pb2
+from palimpsest.v1 import memory_graph_pb2, privacy_pb2
 
 _TRIES = 5
 """Exports that are begun anew because text was deleted meanwhile."""
@@ -27,9 +27,10 @@ Exported = Annotated[
 
 
 def add_to(graphs: typer.Typer) -> None:
-    """Adds both to the commands about graphs."""
+    """Adds all to the commands about graphs."""
     command(graphs, "export")(export)
     command(graphs, "import")(take_in)
+    command(graphs, "rebuild")(rebuild)
 
 
 async def export(shell: Shell, graph: GraphId, file: File) -> None:
@@ -65,3 +66,18 @@ async def take_in(shell: Shell, graph: GraphId, file: Exported, request_id: Requ
     except (NotAnExport, OSError) as error:
         raise complain(str(error), Exit.USAGE) from error
     shell.show(response, lambda answer: job_of(answer.job))
+
+
+async def rebuild(
+    shell: Shell,
+    graph: GraphId,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
+    request_id: RequestId = "",
+) -> None:
+    """Makes spans, aliases and vectors anew from records and texts, as a job with a report; costs nothing."""
+    request = memory_graph_pb2.RebuildGraphRequest(graph_id=graph, request_id=request_id or new_request_id())
+    response = await shell.connection.call(shell.connection.memory.RebuildGraph, request)
+    if wait:
+        finish(await follow(shell, response.job.job_id), shell)
+    else:
+        shell.show(response, lambda answer: job_of(answer.job))

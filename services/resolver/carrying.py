@@ -126,6 +126,7 @@ class Carrying:
             left=_by_kind(one for one in found if one.done is not Done.REPAIRED),
             vectors=done.vectors,
             after=done.after,
+            checks=rebuild.checks(request.part),
             revision=await carried.stores.revisions.current(scope),
         )
 

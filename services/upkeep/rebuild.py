@@ -42,6 +42,10 @@ class Rebuild:
         """How many parts there are: mending, vectors, checking."""
         return 2 * self._verifier.parts + len(_COLLECTIONS)
 
+    def checks(self, part: int) -> bool:
+        """Whether a part only looks, once all has been made anew."""
+        return part >= self.parts - self._verifier.parts
+
     async def part(self, scope: Scope, part: int, page: Page) -> Rebuilt:
         """One part, of those with vectors one page. Raises StoreUnavailable, Conflict, EngineError."""
         checks = self._verifier.parts

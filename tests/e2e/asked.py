@@ -141,6 +141,9 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/RetractSource": lambda ids: memory_episodes_pb2.RetractSourceRequest(
         graph_id=ids.graph, source=f"of-{ids.episode}", request_id=f"retract-of-{ids.episode}"
     ),
+    "MemoryService/RebuildGraph": lambda ids: memory_graph_pb2.RebuildGraphRequest(
+        graph_id=ids.graph, request_id="rebuild"
+    ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
     ),

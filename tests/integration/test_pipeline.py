@@ -15,6 +15,7 @@ from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps
 from gateway.services import ServiceName, Services
@@ -197,7 +198,8 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         )
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
-        pipeline = Pipeline(engine, jobs, steps, retracting, endings)
+        rebuilding = Rebuilding(services, jobs, IMPATIENT.patience, IMPATIENT.model_seconds)
+        pipeline = Pipeline(engine, jobs, steps, retracting, rebuilding, endings)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

@@ -393,6 +393,7 @@ class RebuildResponse(_message.Message):
     VECTORS_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
+    CHECKS_FIELD_NUMBER: _builtins.int
     parts: _builtins.int
     """How many parts there are."""
     looked_at: _builtins.int
@@ -403,6 +404,8 @@ class RebuildResponse(_message.Message):
     """Where the part goes on; empty: it is done."""
     revision: _builtins.int
     """The published revision after it."""
+    checks: _builtins.bool
+    """The part mends nothing: what it finds is left."""
     @_builtins.property
     def repaired(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Differences that were mended, by kind."""
@@ -421,10 +424,11 @@ class RebuildResponse(_message.Message):
         vectors: _builtins.int = ...,
         after: _builtins.str = ...,
         revision: _builtins.int = ...,
+        checks: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "left", b"left", "looked_at", b"looked_at", "parts", b"parts", "repaired", b"repaired", "revision", b"revision", "vectors", b"vectors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "checks", b"checks", "left", b"left", "looked_at", b"looked_at", "parts", b"parts", "repaired", b"repaired", "revision", b"revision", "vectors", b"vectors"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
