@@ -212,13 +212,13 @@ class RequestIdReused(ServiceError):
 
 
 class GraphExists(ServiceError):
-    """A graph of this id is there, with other settings."""
+    """A graph of this id is there: with other settings, or where an import would make one."""
 
     code = Code.ALREADY_EXISTS
     reason = "GRAPH_ALREADY_EXISTS"
 
     def __init__(self, graph: str) -> None:
-        super().__init__("the graph exists with other settings", resource=Resource("graph", graph))
+        super().__init__("a graph of this id exists", resource=Resource("graph", graph))
 
 
 class TenantExists(ServiceError):
@@ -252,13 +252,13 @@ class JobFinished(ServiceError):
 
 
 class JobNotFailed(ServiceError):
-    """Nothing of the job failed: nothing to retry."""
+    """No chunk of the job failed, or it still runs, or was cancelled: nothing to retry."""
 
     code = Code.FAILED_PRECONDITION
     reason = "JOB_NOT_FAILED"
 
     def __init__(self) -> None:
-        super().__init__("nothing of the job failed")
+        super().__init__("the job has not ended with chunks that failed")
 
 
 class JobNotFound(NotFound):

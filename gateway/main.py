@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.api.admin import AdminServicer
 from gateway.api.credits import CreditServicer
-from gateway.api.jobs import JobServicer
+from gateway.api.jobs import JobsAndRetries
 from gateway.api.memory import MemoryServicer
 from gateway.api.mount import Servicers, served
 from gateway.api.predicates import GraphsAndPredicates
@@ -17,23 +18,33 @@ from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
+from gateway.commands.batching import BatchAddEpisodes
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
+from gateway.commands.exporting import ExportGraph
 from gateway.commands.facts import ServiceFacts
+from gateway.commands.importing import ImportGraph
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
+from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
+from gateway.commands.retrying import RetryJob
+from gateway.commands.rules import Rules
+from gateway.health import Probe
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
+from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
+from gateway.ingest.taking import Taking
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
@@ -43,6 +54,7 @@ from palimpsest.tls import SCHEME
 from services.domain.instants import Instant
 from services.runtime.assertion import Signer
 from services.runtime.databases import service_databases
+from services.runtime.probing import STORES
 from services.runtime.settings import ServiceSettings
 from services.stores.sql.engine import Synchronous, engine_for
 from services.stores.sql.migrations import Schema, migrates
@@ -124,7 +136,7 @@ async def open_gateway(
     """
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
-    services = Services(targets, signer)
+    services = Services(targets, signer, stores.graphs.origin)
     stack.push_async_callback(services.close)
     engine = DurableEngine(
         DurableSettings(
@@ -134,12 +146,24 @@ async def open_gateway(
         )
     )
     steps = Steps(
-        services, stores.jobs, stores.graphs, stores.progress, stores.prices, step_settings or StepSettings()
+        services,
+        stores.jobs,
+        stores.graphs,
+        stores.rules,
+        stores.progress,
+        stores.prices,
+        replace(step_settings or StepSettings(), offered_models=settings.offered_models),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
-    pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, settings.chunk_concurrency)
+    retrying = Retrying(
+        services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
+    )
+    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
+    pipeline = Pipeline(
+        engine, stores.jobs, steps, retracting, retrying, rebuilding, endings, settings.chunk_concurrency
+    )
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -150,9 +174,43 @@ async def open_gateway(
     servicers = _servicers(
         settings, stores, services, pipeline, steps, documents, background, now, engine_name
     )
-    gateway = await serve(servicers, stores.keys, stores.calls, settings)
+    probes = _probes(stores, services)
+    gateway = await serve(servicers, stores.keys, stores.calls, settings, probes=probes)
     stack.push_async_callback(gateway.stop)
     return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
+
+
+def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
+    """How each thing that the gateway stands on is asked."""
+    by_recall = {store: partial(services.probe, ServiceName.RECALL, store) for store in STORES}
+    return {
+        "ledger": stores.ledger_database.probe,
+        "jobs": stores.progress_database.probe,
+        **by_recall,
+        **{name.value: partial(services.probe, name) for name in ServiceName},
+    }
+
+
+def _privacy(
+    settings: GatewaySettings, stores: Stores, services: Services, steps: Steps, background: Background
+) -> PrivacyServicer:
+    taking = Taking(services, stores.imports, steps.settings.model_seconds)
+    take_in = ImportGraph(
+        taking,
+        stores.imports,
+        stores.jobs,
+        stores.prices,
+        stores.calls,
+        background,
+        settings.data_dir,
+        settings.max_import_bytes,
+        settings.max_imports,
+    )
+    return PrivacyServicer(
+        ListAuditEvents(services, stores.graphs, stores.calls),
+        ExportGraph(services, stores.graphs, stores.calls),
+        take_in,
+    )
 
 
 def _servicers(
@@ -182,10 +240,12 @@ def _servicers(
     retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
     memory = MemoryServicer(
         add,
+        BatchAddEpisodes(add),
         asserting,
         deleting,
         deleting_documents,
         retract,
+        RebuildGraph(stores.jobs, stores.graphs, stores.prices, pipeline),
         reads,
         judging,
         browsing,
@@ -194,13 +254,21 @@ def _servicers(
         settings,
     )
     return {
-        "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
+        "GraphService": GraphsAndPredicates(
+            stores.graphs,
+            Rules(stores.rules),
+            ServiceFacts(services),
+            predicates,
+            settings.offered_models,
+        ),
         "MemoryService": memory,
         "RecallService": RecallServicer(
             Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads
         ),
-        "JobService": JobServicer(stores.job_view),
+        "JobService": JobsAndRetries(
+            stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings
+        ),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
+        "PrivacyService": _privacy(settings, stores, services, steps, background),
         "AdminService": AdminServicer.over(stores),
     }

@@ -3,15 +3,18 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
 import structlog
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 
+from gateway.store.lease import confirm
 from palimpsest.internal.v1 import (
     classifier_pb2_grpc,
     extractor_pb2_grpc,
@@ -24,6 +27,7 @@ from services.domain.scope import Scope
 from services.runtime.assertion import METADATA_KEY, Signer
 from services.runtime.names import AFFINITY, APPLICATION, ROUTED_BY_SCOPE, TRACE
 from services.runtime.names import ServiceName as ServiceName
+from services.runtime.probing import NOBODYS, PROBE, probing_method
 from services.runtime.status import Miss, error_of_call, missed
 
 log = structlog.get_logger(__name__)
@@ -38,6 +42,8 @@ replicas are reached directly, and a queue that only grows helps nobody."""
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 2.0
 _LEAST_SECONDS = 0.05
+_PROBE_SECONDS = 60.0
+"""Whoever probes waits less, and leaves."""
 _LOST_CALLS = 3
 """How often a call may be lost under way: one that kills its replica must not kill them all."""
 
@@ -45,8 +51,17 @@ _LOST_CALLS = 3
 class Services:
     """Stubs of the five services, to be called through `call` alone."""
 
-    def __init__(self, targets: Mapping[ServiceName, str], signer: Signer) -> None:
-        """`targets` are host:port; services that share one share a channel."""
+    def __init__(
+        self,
+        targets: Mapping[ServiceName, str],
+        signer: Signer,
+        origin: Callable[[Scope], Awaitable[str]] | None = None,
+    ) -> None:
+        """`targets` are host:port; services that share one share a channel.
+
+        `origin` tells whence the ids of an imported graph follow; without it no graph is imported.
+        """
+        self._origin = origin
         options = [
             ("grpc.max_receive_message_length", _MESSAGE_BYTES),
             ("grpc.max_send_message_length", _MESSAGE_BYTES),
@@ -96,11 +111,53 @@ class Services:
         """Calls one method for a scope. Raises ServiceError, never a bare gRPC error.
 
         A call that reached no replica is repeated for as long as it fits into its time; one that was lost
-        under way, a few times: every internal RPC is idempotent (by job, episode or commit id).
+        under way, a few times: every internal RPC is idempotent (by job, episode or commit id). A run that
+        lost its job calls nothing any more: it is told so by JobTakenOver.
         """
+        await confirm()
         service = self._service_of[method]
+        scope = await self._whole(scope)
         async with self._place(service):
             return await self._repeated(scope, service, method, request, timeout_seconds)
+
+    async def stream(
+        self,
+        scope: Scope,
+        method: "grpc.aio.UnaryStreamMultiCallable[RequestT, ResponseT]",
+        request: RequestT,
+        timeout_seconds: float,
+    ) -> AsyncGenerator[ResponseT, None]:
+        """The answers of a method that streams, as fast as they are taken. Raises ServiceError.
+
+        Never repeated: what was given on can't be taken back.
+        """
+        service = self._service_of[method]
+        scope = await self._whole(scope)
+        async with self._place(service):
+            call = method(request, timeout=timeout_seconds, metadata=self._metadata(scope, service))
+            try:
+                async for answer in call:
+                    yield answer
+            except grpc.aio.AioRpcError as failure:
+                raise error_of_call(failure, service) from failure
+            finally:
+                call.cancel()
+
+    async def _whole(self, scope: Scope) -> Scope:
+        """With whence the graph's ids follow."""
+        if scope.origin or self._origin is None:
+            return scope
+        return replace(scope, origin=await self._origin(scope))
+
+    async def probe(self, service: ServiceName, store: str = "") -> None:
+        """Asks once whether a service answers, or with `store` one that it reads. Raises ServiceError."""
+        rpc = probing_method(service)
+        method = getattr(getattr(self, service.value), rpc.name)
+        metadata = (*self._metadata(NOBODYS, service), (PROBE, store))
+        try:
+            await method(GetMessageClass(rpc.input_type)(), timeout=_PROBE_SECONDS, metadata=metadata)
+        except grpc.aio.AioRpcError as failure:
+            raise error_of_call(failure, service) from failure
 
     async def _repeated(
         self,

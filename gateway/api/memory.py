@@ -4,19 +4,24 @@ from gateway.api.browsing import BrowsingServicer, Context
 from gateway.api.judging import JudgingServicer
 from gateway.api.merging import MergingServicer
 from gateway.commands.asserting import AssertTriples
+from gateway.commands.batching import BatchAddEpisodes
 from gateway.commands.browsing import Browsing, show_stage
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
+from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
+from gateway.errors import JobNotFound
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
+from gateway.interceptors.places import leave_place
 from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
 from gateway.store.job_view import JobView
 from palimpsest.v1 import (
     memory_episodes_pb2,
+    memory_graph_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
 )
@@ -29,10 +34,12 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
     def __init__(
         self,
         add: AddEpisode,
+        batch: BatchAddEpisodes,
         asserting: AssertTriples,
         deleting: DeleteEpisode,
         deleting_documents: DeleteDocument,
         retract: RetractSource,
+        rebuild: RebuildGraph,
         reads: Reads,
         judging: Judging,
         browsing: Browsing,
@@ -43,10 +50,12 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         super().__init__(browsing)
         self._merging = merging
         self._add = add
+        self._batch = batch
         self._assert = asserting
         self._delete = deleting
         self._delete_document = deleting_documents
         self._retract = retract
+        self._rebuild = rebuild
         self._reads = reads
         self._judging = judging
         self._view = view
@@ -56,8 +65,15 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         self, request: memory_ingest_pb2.AddEpisodeRequest, context: Context
     ) -> memory_ingest_pb2.AddEpisodeResponse:
         caller = current_caller()
-        limits = IngestLimits(self._settings.max_document_bytes, self._max_jobs(caller))
-        return await self._add(caller.scope(request.graph_id), request, limits, downstream_seconds(caller))
+        scope, limits = caller.scope(request.graph_id), self._ingest_limits(caller)
+        return await self._add(scope, request, limits, downstream_seconds(caller), leave_place)
+
+    async def BatchAddEpisodes(
+        self, request: memory_ingest_pb2.BatchAddEpisodesRequest, context: Context
+    ) -> memory_ingest_pb2.BatchAddEpisodesResponse:
+        caller = current_caller()
+        limits, seconds = self._ingest_limits(caller), downstream_seconds(caller)
+        return await self._batch(request, caller.scope, limits, seconds, leave_place)
 
     async def AssertTriples(
         self, request: memory_ingest_pb2.AssertTriplesRequest, context: Context
@@ -84,6 +100,12 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         scope, actor = caller.scope(request.graph_id), f"key:{caller.key}"
         return await self._retract(scope, request, actor, self._max_jobs(caller))
 
+    async def RebuildGraph(
+        self, request: memory_graph_pb2.RebuildGraphRequest, context: Context
+    ) -> memory_graph_pb2.RebuildGraphResponse:
+        caller = current_caller()
+        return await self._rebuild(caller.scope(request.graph_id), request, self._max_jobs(caller))
+
     async def GetDocument(
         self, request: memory_episodes_pb2.GetDocumentRequest, context: Context
     ) -> memory_episodes_pb2.GetDocumentResponse:
@@ -97,7 +119,11 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         response = await self._reads.episode(
             caller.scope(request.graph_id), request, downstream_seconds(caller)
         )
-        job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        try:
+            job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        except JobNotFound:
+            # Its graph was imported: jobs stay where they were done.
+            return response
         show_stage(response.episode, job.chunks)
         return response
 
@@ -134,6 +160,9 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         )
         page.next_page_token = token_of(caller.tenant, request, following.text if following else "")
         return page
+
+    def _ingest_limits(self, caller: Caller) -> IngestLimits:
+        return IngestLimits(self._settings.max_document_bytes, self._max_jobs(caller))
 
     def _max_jobs(self, caller: Caller) -> int:
         return caller.limits.over(self._settings.tenant_limits).max_jobs

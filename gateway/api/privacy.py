@@ -1,10 +1,14 @@
-"""PrivacyService: who did what."""
+"""PrivacyService: taking out, bringing back, and who did what."""
 
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import grpc.aio
 
 from gateway.commands.auditing import ListAuditEvents
+from gateway.commands.exporting import ExportGraph
+from gateway.commands.importing import ImportGraph, Messages
 from gateway.interceptors.call import current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
 from palimpsest.v1 import privacy_pb2
@@ -13,10 +17,24 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class PrivacyServicer:
-    """ListAuditEvents."""
+    """ExportGraph, ImportGraph and ListAuditEvents."""
 
-    def __init__(self, audit: ListAuditEvents) -> None:
+    def __init__(self, audit: ListAuditEvents, export: ExportGraph, take_in: ImportGraph) -> None:
         self._audit = audit
+        self._export = export
+        self._import = take_in
+
+    async def ExportGraph(
+        self, request: privacy_pb2.ExportGraphRequest, context: Context
+    ) -> AsyncIterator[privacy_pb2.ExportGraphResponse]:
+        caller = current_caller()
+        scope = caller.scope(request.graph_id)
+        async with aclosing(self._export(scope, request, caller, downstream_seconds(caller))) as parts:
+            async for part in parts:
+                yield part
+
+    async def ImportGraph(self, messages: Messages, context: Context) -> privacy_pb2.ImportGraphResponse:
+        return await self._import(messages, current_caller())
 
     async def ListAuditEvents(
         self, request: privacy_pb2.ListAuditEventsRequest, context: Context

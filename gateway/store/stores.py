@@ -12,12 +12,14 @@ from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
+from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
 from gateway.store.jobs import HOLD_SECONDS, Jobs
 from gateway.store.keys import ApiKeys
 from gateway.store.progress import Progress
 from gateway.store.quotas import Quotas
 from gateway.store.requests import Requests
+from gateway.store.rules import IngestionRules
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.tenants import Limits, Tenants
 from services.stores.sql.database import Database
@@ -40,6 +42,8 @@ class Stores:
     tenants: Tenants
     keys: ApiKeys
     graphs: Graphs
+    imports: Imports
+    rules: IngestionRules
     requests: Requests
     calls: CallLog
     jobs: Jobs
@@ -102,6 +106,8 @@ async def open_stores(
         tenants=Tenants(database, clock),
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
+        imports=Imports(database, clock, quotas),
+        rules=IngestionRules(database, clock, graphs),
         requests=Requests(database, clock),
         calls=CallLog(database, clock),
         jobs=jobs,

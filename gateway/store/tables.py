@@ -7,6 +7,7 @@ ledger's; on PostgreSQL they may share a database (docs/adr/0006-accept-in-one-t
 from sqlalchemy import (
     CheckConstraint,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -57,6 +58,10 @@ graphs = Table(
     Column("settings", LargeBinary, nullable=False),
     Column("created_at", Int64, nullable=False),
     Column("updated_at", Int64, nullable=False),
+    Column("origin", String(16), comment="of an imported one: whence its ids follow"),
+    Column("import_hash", String(64), comment="which import made it"),
+    Column("import_owner", Key, comment="who is making it; absent: it is there"),
+    Column("import_leased_until", Int64),
 )
 
 requests = Table(
@@ -109,6 +114,9 @@ jobs = Table(
     Column("result", LargeBinary),
     Column("error", LargeBinary),
     Column("revision", Int64, nullable=False),
+    Column("epoch", Integer, comment="of the run that counts; NULL is 0"),
+    Column("attempt", Integer, comment="how many retries there were; NULL is 0"),
+    Column("unfinished_work", LargeBinary, comment="what a retry would do; ids and numbers"),
     Index("jobs_of_tenant", "tenant", "created_at", "id"),
     Index(
         "jobs_unfinished",
@@ -126,6 +134,16 @@ outbox = Table(
     Column("payload", LargeBinary, nullable=False),
     Column("created_at", Int64, nullable=False),
     Column("taken_at", Int64, comment="the pipeline has it; absent: still to be handed over"),
+)
+
+executors = Table(
+    "executors",
+    LEDGER,
+    Column("id", Key, primary_key=True),
+    Column("instance", String, nullable=False, comment="of one start of the process"),
+    Column("started_at", Int64, nullable=False),
+    Column("seen_at", Int64, nullable=False),
+    Column("stopped_at", Int64),
 )
 
 accounts = Table(
@@ -223,6 +241,17 @@ text_days = Table(
     Column("bytes", Int64, nullable=False, comment="of text and assertions accepted"),
 )
 
+ingestion_rules = Table(
+    "ingestion_rules",
+    LEDGER,
+    Column("tenant", Key, primary_key=True),
+    Column("graph", Key, primary_key=True, comment="empty: every graph of the tenant"),
+    Column("source", Key, primary_key=True),
+    Column("trust", Double, comment="0 to 1; NULL where it is not said"),
+    Column("instructions", Prose, nullable=False),
+    Column("updated_at", Int64, nullable=False),
+)
+
 price_tables = Table(
     "price_tables",
     LEDGER,
@@ -236,6 +265,7 @@ job_progress = Table(
     PROGRESS,
     Column("job", Key, primary_key=True),
     Column("last_event", Integer, nullable=False),
+    Column("epoch", Integer, comment="of the run that may write; NULL is 0"),
 )
 
 job_chunks = Table(

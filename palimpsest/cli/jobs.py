@@ -1,4 +1,4 @@
-"""`job show`, `job list`, `job cancel` and `job watch`: stages, credits, receipt."""
+"""`job show`, `job list`, `job cancel`, `job retry` and `job watch`: stages, credits, receipt."""
 
 from collections import Counter
 from enum import StrEnum
@@ -12,8 +12,10 @@ from rich.markup import escape
 from palimpsest.cli import words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.exits import Exit, complain
+from palimpsest.cli.operating import RequestId
 from palimpsest.cli.pages import Limit, whole
 from palimpsest.cli.shell import Shell, command
+from palimpsest.connection import new_request_id
 from palimpsest.v1 import episode_pb2, job_pb2, jobs_pb2
 from palimpsest.watching import watch_job
 
@@ -47,6 +49,7 @@ def app() -> typer.Typer:
     command(jobs, "show")(show)
     command(jobs, "list")(list_jobs)
     command(jobs, "cancel")(cancel)
+    command(jobs, "retry")(retry)
     command(jobs, "watch")(watch)
     return jobs
 
@@ -93,6 +96,13 @@ async def cancel(shell: Shell, job: JobId) -> None:
     """Asks a job to stop at its next step; what is resolved stays and is paid for, the rest is refunded."""
     request = jobs_pb2.CancelJobRequest(job_id=job)
     response = await shell.connection.call(shell.connection.jobs.CancelJob, request)
+    shell.show(response, lambda answer: job_of(answer.job))
+
+
+async def retry(shell: Shell, job: JobId, request_id: RequestId = "") -> None:
+    """Tries again the chunks of a job that failed; only they are paid for, by a hold of their own."""
+    request = jobs_pb2.RetryJobRequest(job_id=job, request_id=request_id or new_request_id())
+    response = await shell.connection.call(shell.connection.jobs.RetryJob, request)
     shell.show(response, lambda answer: job_of(answer.job))
 
 
@@ -158,6 +168,7 @@ def job_of(job: job_pb2.Job) -> RenderableType:
             f"{words.amount(money.refunded_micros)} given back (prices {money.price_version})",
         ),
         ("changed", _changed(job.result.counts)),
+        ("rebuilt", _rebuilt(job.result)),
         ("document", f"{job.result.document_id} version {job.result.document_version}")
         if job.result.document_id
         else ("", ""),
@@ -176,6 +187,16 @@ def _seconds(job: job_pb2.Job) -> str:
         return ""
     taken = job.finished_at.ToNanoseconds() - job.created_at.ToNanoseconds()
     return f"{taken / 1e9:.1f}"
+
+
+def _rebuilt(result: job_pb2.JobResult) -> str:
+    """Of a rebuild: `12 vectors made anew · 1 spans differ repaired`."""
+    if not result.HasField("rebuilt"):
+        return ""
+    report = result.rebuilt
+    mended = [f"{count} {kind}: repaired" for kind, count in sorted(report.repaired.items())]
+    left = [f"{count} {kind}: left" for kind, count in sorted(report.left.items())]
+    return " · ".join([words.counted(report.vectors, "vectors made anew"), *mended, *left])
 
 
 def _changed(counts: job_pb2.JobCounts) -> str:

@@ -59,9 +59,11 @@ class ModelSettings(_message.Message):
     MEDIUM_MODEL_FIELD_NUMBER: _builtins.int
     LOW_MODEL_FIELD_NUMBER: _builtins.int
     medium_model: _builtins.str
-    """Model of the medium tier (normalise, extract, classify); empty: the operator's."""
+    """Model of the medium tier (normalise, extract, classify), one that the operator offers; empty: the
+    operator's own.
+    """
     low_model: _builtins.str
-    """Model of the low tier (reflect, resolve); empty: the operator's."""
+    """Model of the low tier (reflect, resolve), likewise."""
     @_builtins.property
     def allowed_providers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of providers that may see it; empty: every provider that the operator configured."""
@@ -400,7 +402,7 @@ class UpdateGraphRequest(_message.Message):
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """Fields of `settings` to set, such as `user_name`; those absent there are reset."""
+        """Fields of `settings` to set, such as `user_name` or `models.low_model`; those absent there are reset."""
 
     def __init__(
         self,
@@ -627,7 +629,9 @@ Global___ListPredicatesResponse: _TypeAlias = ListPredicatesResponse  # noqa: Y0
 
 @_typing.final
 class IngestionRule(_message.Message):
-    """What holds for texts of one source."""
+    """What holds for texts of one source. Where a graph has a rule and there is one for every graph, the model
+    is told the words of both, and the trust of the graph's own counts, if it says one.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -640,9 +644,11 @@ class IngestionRule(_message.Message):
     source: _builtins.str
     """The source, as given with episodes."""
     trust: _builtins.float
-    """0 to 1; what its claims weigh. Absent: 1."""
+    """0 to 1; what its claims weigh: their confidence is multiplied by it as they are recorded. Absent: 1."""
     instructions: _builtins.str
-    """What to keep or leave out, in words for the model."""
+    """What to keep or leave out, in words for the model. It can narrow or widen what is worth keeping and
+    nothing else. The offline engine reads no words.
+    """
     def __init__(
         self,
         *,

@@ -1,6 +1,6 @@
 """The resolver service: stages facts, resolves them into revisions, takes assertions, revokes episodes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
@@ -13,12 +13,14 @@ from services.domain.memory import Episode, Passage
 from services.domain.predicates import Cardinality, Declaration, Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine
+from services.resolver.carrying import Carried, Carrying
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
 from services.resolver.declaring import Asking, Declaring
 from services.resolver.hands import Deciding
 from services.resolver.index import Index
 from services.resolver.judging import Judging
+from services.resolver.likening import Likening
 from services.resolver.memo import Memo
 from services.resolver.mending import Mending
 from services.resolver.merging import Merging
@@ -35,6 +37,7 @@ from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
+from services.upkeep.parts import Stores as Upkept
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
 from services.wire.predicates import predicate_out
 
@@ -51,9 +54,11 @@ class Parts:
     engine: Engine
     vocabulary: Vocabulary
     now: Callable[[], Instant]
+    erase_memory: Callable[[Scope], Awaitable[None]]
+    """Removes every row of a graph from the memory store."""
 
 
-class Resolver(Deciding):
+class Resolver(Deciding, Carrying):
     """Keeps the graph one graph. Any replica can answer any call: all state is in the stores."""
 
     def __init__(self, parts: Parts) -> None:
@@ -62,7 +67,7 @@ class Resolver(Deciding):
         self._clocks = parts.stores.revisions.clocks
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
-        self._lexicons = lexicons = Lexicons(parts.stores.readings, parts.vocabulary)
+        self._lexicons = lexicons = Lexicons(parts.stores.readings, self._graph, parts.vocabulary)
         index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now)
         self._sameness = Sameness(
@@ -76,6 +81,14 @@ class Resolver(Deciding):
             lexicons,
             parts.stores.readings,
             parts.text,
+            Likening(
+                self._graph,
+                parts.stores.readings,
+                parts.vectors,
+                parts.embedder,
+                parts.engine,
+                parts.vocabulary,
+            ),
             parts.now,
         )
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
@@ -86,7 +99,7 @@ class Resolver(Deciding):
             parts.text,
             parts.stores.decisions,
             parts.now,
-            Parting(self._graph, parts.stores.readings),
+            Parting(self._graph, parts.stores.readings, lexicons),
         )
         self._declaring = Declaring(self._graph, lexicons, parts.now)
         self._judging = Judging(self._publisher, parts.now)
@@ -94,6 +107,7 @@ class Resolver(Deciding):
         self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
+        self._carried = Carried(carried_stores(parts), parts.vocabulary, self.mending, parts.erase_memory)
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""
@@ -116,7 +130,7 @@ class Resolver(Deciding):
 
         published = await self._publisher.publish(scope, f"resolve:{id}", build)
         if payload is not None:
-            await self._staging.unstage(scope, id)
+            await self._staging.close(scope, id)
         # A draft that came to nothing is not published, yet it cost something too.
         told = published.outcome if published.outcome != Outcome() else last
         return pb.ResolveResponse(
@@ -286,6 +300,22 @@ class Resolver(Deciding):
             await self._voice.add(scope, draft, known, spoken, setting, episode.id, memo)
         draft.receipts = list(memo.receipts)
         return draft
+
+
+def carried_stores(parts: Parts) -> Upkept:
+    """The stores of the resolver as upkeep sees them."""
+    stores = parts.stores
+    return Upkept(
+        graph=stores.graph,
+        text=parts.text,
+        voice=stores.voice,
+        revisions=stores.revisions,
+        decisions=stores.decisions,
+        readings=stores.readings,
+        vectors=parts.vectors,
+        embedder=parts.embedder,
+        now=parts.now,
+    )
 
 
 def _deletion(request: pb.RevokeRequest) -> Deletion:

@@ -72,6 +72,7 @@ def _resolver(resources: "Resources") -> object:
             engine=resources.engine,
             vocabulary=default_vocabulary(),
             now=resources.now,
+            erase_memory=memory.erase,
         )
     )
 

@@ -1,5 +1,6 @@
 """A request of every public RPC that is served, from the ids of somebody; and how each answers strangers."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -62,7 +63,7 @@ def a_predicate(ids: Ids) -> entity_pb2.PredicateRef:
     return entity_pb2.PredicateRef(predicate_id=ids.predicate)
 
 
-def add_episode(ids: Ids) -> Message:
+def add_episode(ids: Ids) -> memory_ingest_pb2.AddEpisodeRequest:
     return memory_ingest_pb2.AddEpisodeRequest(
         graph_id=ids.graph,
         request_id="add",
@@ -72,6 +73,13 @@ def add_episode(ids: Ids) -> Message:
         reference_time=day("2025-02-01"),
         wait_for=episode_pb2.CHUNK_STAGE_RESOLVED,
     )
+
+
+def a_batch(ids: Ids) -> Message:
+    said = memory_ingest_pb2.AddEpisodeRequest()
+    said.CopyFrom(add_episode(ids))
+    said.request_id = "of a batch"
+    return memory_ingest_pb2.BatchAddEpisodesRequest(requests=[said])
 
 
 def assert_triples(ids: Ids) -> Message:
@@ -108,7 +116,14 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
         graph_id=ids.graph, name="wears", cardinality=entity_pb2.CARDINALITY_MULTI, aliases=["dressed in"]
     ),
     "GraphService/ListPredicates": lambda ids: graph_pb2.ListPredicatesRequest(graph_id=ids.graph),
+    "GraphService/SetIngestionRule": lambda ids: graph_pb2.SetIngestionRuleRequest(
+        rule=graph_pb2.IngestionRule(
+            graph_id=ids.graph, source=f"of-{ids.episode}", trust=0.5, instructions=f"Keep {ids.words[0]}."
+        )
+    ),
+    "GraphService/ListIngestionRules": lambda ids: graph_pb2.ListIngestionRulesRequest(graph_id=ids.graph),
     "MemoryService/AddEpisode": add_episode,
+    "MemoryService/BatchAddEpisodes": a_batch,
     "MemoryService/AssertTriples": assert_triples,
     "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
         graph_id=ids.graph, episode_id=ids.episode
@@ -133,6 +148,9 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "MemoryService/RetractSource": lambda ids: memory_episodes_pb2.RetractSourceRequest(
         graph_id=ids.graph, source=f"of-{ids.episode}", request_id=f"retract-of-{ids.episode}"
+    ),
+    "MemoryService/RebuildGraph": lambda ids: memory_graph_pb2.RebuildGraphRequest(
+        graph_id=ids.graph, request_id="rebuild"
     ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
@@ -182,11 +200,20 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "PrivacyService/ListAuditEvents": lambda ids: privacy_pb2.ListAuditEventsRequest(
         graph_id=ids.graph, target_id=ids.statement
     ),
+    "PrivacyService/ExportGraph": lambda ids: privacy_pb2.ExportGraphRequest(graph_id=ids.graph),
+    "PrivacyService/ImportGraph": lambda ids: privacy_pb2.ImportGraphRequest(
+        start=privacy_pb2.ImportStart(
+            graph_id=f"import-of-{ids.graph}",
+            request_id="import",
+            header=privacy_pb2.ExportHeader(format_version=1, graph_id=ids.graph),
+        )
+    ),
     "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
     ),
     "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
     "JobService/CancelJob": lambda ids: jobs_pb2.CancelJobRequest(job_id=ids.job),
+    "JobService/RetryJob": lambda ids: jobs_pb2.RetryJobRequest(job_id=ids.job, request_id="retry"),
     "JobService/ListJobs": lambda ids: jobs_pb2.ListJobsRequest(graph_id=ids.graph),
     "JobService/WatchJob": lambda ids: jobs_pb2.WatchJobRequest(job_id=ids.job),
     "CreditService/GetBalance": lambda _: credits_pb2.GetBalanceRequest(),
@@ -239,6 +266,7 @@ NO_PLACE = {
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",
     "JobService/CancelJob": "JOB_NOT_FOUND",
+    "JobService/RetryJob": "JOB_NOT_FOUND",
     "JobService/WatchJob": "JOB_NOT_FOUND",
 }
 """What an id that is not the caller's is answered with. Filters of lists just find nothing."""
@@ -250,6 +278,7 @@ EMPTY = {
 MAKES_ITS_GRAPH = {
     "GraphService/CreateGraph",
     "GraphService/DeclarePredicate",
+    "GraphService/SetIngestionRule",
     "MemoryService/AddEpisode",
     "MemoryService/AssertTriples",
 }
@@ -260,11 +289,31 @@ UNLIKE_A_READ = {
     "MemoryService/RetractSource",
     "MemoryService/DeleteEpisode",
     "JobService/CancelJob",
+    "JobService/RetryJob",
 }
 """What is asked for would be gone, or has ended."""
 FILTERS_BY_GRAPH = {"JobService/ListJobs"}
 """Lists of the gateway itself: a graph that is not there has none."""
+NO_MORE_THAN_A_HEADER = b"""\
+{"part":"graph","item":{"origin":"0123456789abcdef","created_at":0,"updated_at":0,"settings":{},"embedder":"","dimension":0}}
+"""
+
+
+def sent(message: Message) -> list[Message]:
+    """All messages of a call: of an import with its start the data of a graph that holds nothing."""
+    if not isinstance(message, privacy_pb2.ImportGraphRequest):
+        return [message]
+    digest = hashlib.sha256(NO_MORE_THAN_A_HEADER).hexdigest()
+    trailer = privacy_pb2.ExportTrailer(counts={"graph": 1}, sha256=digest)
+    return [
+        message,
+        privacy_pb2.ImportGraphRequest(data=NO_MORE_THAN_A_HEADER),
+        privacy_pb2.ImportGraphRequest(trailer=trailer),
+    ]
+
+
 TELLS_WORDS = {
+    "PrivacyService/ExportGraph",
     "MemoryService/GetEpisode",
     "MemoryService/GetDocument",
     "MemoryService/GetStatement",

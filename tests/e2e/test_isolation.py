@@ -41,6 +41,7 @@ from tests.e2e.asked import (
     TELLS_WORDS,
     UNLIKE_A_READ,
     Ids,
+    sent,
 )
 from tests.e2e.talking import Fact, Memory, balance
 
@@ -131,13 +132,17 @@ async def ask(tenant: Tenant, name: str, request: Message) -> list[Any] | Refusa
     method = METHODS[f"/palimpsest.v1.{name}"]
     channel: Any = tenant.channel
     call = channel.unary_stream if method.server_streaming else channel.unary_unary
+    if method.client_streaming:
+        call = channel.stream_unary
     multi = call(
         path(method),
         request_serializer=type(request).SerializeToString,
         response_deserializer=GetMessageClass(method.output_type).FromString,
     )
     try:
-        answering = multi(request, metadata=tenant.metadata, timeout=60)
+        asked = sent(request)
+        given = iter(asked) if method.client_streaming else asked[0]
+        answering = multi(given, metadata=tenant.metadata, timeout=60)
         if name in ENDLESS:
             first = await answering.read()
             answering.cancel()
@@ -183,6 +188,7 @@ async def test_an_answer_holds_nothing_of_the_twins(twins: Twins, name: str) -> 
 
 
 @pytest.mark.parametrize("name", [*NO_PLACE, *EMPTY])
+@pytest.mark.case("ids of tenant A")
 async def test_an_id_of_the_twins_is_like_one_of_nobody(twins: Twins, name: str) -> None:
     mine, theirs = twins.other, twins.one
     before = await theirs.state()

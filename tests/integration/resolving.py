@@ -131,6 +131,7 @@ async def a_world(
         engine=engine,
         vocabulary=vocabulary(single),
         now=clock,
+        erase_memory=memory.erase,
     )
     try:
         yield World(Resolver(parts), graph, memory, vectors, engine, clock, parts)
@@ -167,9 +168,9 @@ def said(
     triple: tuple[str, str, str],
     attested_at: Instant,
     episode: Episode,
-    **times: Instant | None,
+    **times: int | None,
 ) -> pb.Assertion:
-    """One assertion; `times` are its start, end and seen."""
+    """One assertion; `times` are its start, end and seen, or how fine those are."""
     subject, predicate, target = triple
     assertion = pb.Assertion(
         kind=kind,

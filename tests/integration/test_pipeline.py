@@ -15,13 +15,16 @@ from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
+from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
 from gateway.services import ServiceName, Services
 from gateway.store.bell import Bell
 from gateway.store.job_values import Job, JobKind, JobState, Order, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
+from gateway.store.quotas import Quotas
 from gateway.store.tenants import Limits
 from palimpsest.errors import error_of_status
 from palimpsest.v1 import episode_pb2, memory_ingest_pb2
@@ -183,19 +186,22 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         services = Services(dict.fromkeys(ServiceName, served.target), signer)
         stack.push_async_callback(services.close)
         bell = Bell()
-        jobs = FallingJobs(stores.ledger_database, stores.clock, stores.ledger, stores.graphs, bell)
+        quotas = Quotas(stores.clock, Limits())
+        jobs = FallingJobs(stores.ledger_database, stores.clock, stores.ledger, stores.graphs, quotas, bell)
         jobs.falls = {}
         progress = BrokenProgress(stores.progress_database, stores.clock, bell)
         engine = DurableEngine(
             DurableSettings(f"sqlite:///{folder / 'workflows.db'}", "test", drain_seconds=drain_seconds)
         )
-        steps = Steps(services, jobs, stores.graphs, progress, stores.prices, IMPATIENT)
+        steps = Steps(services, jobs, stores.graphs, stores.rules, progress, stores.prices, IMPATIENT)
         endings = Endings(
             jobs, progress, stores.prices, stores.tenants, Limits(goodwill_micros_per_day=1_000_000)
         )
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
-        pipeline = Pipeline(engine, jobs, steps, retracting, endings)
+        retrying = Retrying(services, jobs, progress, IMPATIENT.patience, IMPATIENT.store_seconds)
+        rebuilding = Rebuilding(services, jobs, IMPATIENT.patience, IMPATIENT.model_seconds)
+        pipeline = Pipeline(engine, jobs, steps, retracting, retrying, rebuilding, endings)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

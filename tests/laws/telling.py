@@ -311,7 +311,7 @@ class Story:
     def _publisher(self) -> Publisher:
         parts = self.world.parts
         index = Index(self.world.graph, self.world.memory.voice, parts.vectors, parts.embedder)
-        lexicons = Lexicons(parts.stores.readings, parts.vocabulary)
+        lexicons = Lexicons(parts.stores.readings, parts.stores.graph, parts.vocabulary)
         return Publisher(parts.stores, index, lexicons, parts.now)
 
     def _keep(self, what: Said | Judged, id: str) -> None:

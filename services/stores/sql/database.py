@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from services.stores.sql.engine import WRITES
 from services.stores.sql.failures import translated
-from services.stores.sql.isolation import Whose, bind
+from services.stores.sql.isolation import Nobody, Whose, bind
 
 
 class Database:
@@ -51,6 +52,11 @@ class Database:
                     async with connection.begin():
                         await bind(connection, whose)
                         yield connection
+
+    async def probe(self) -> None:
+        """Asks for nothing, to see whether it answers. Raises StoreUnavailable."""
+        async with self.read(Nobody()) as connection:
+            await connection.execute(select(1))
 
     async def close(self) -> None:
         """Closes every connection. The database can be used again: connections open anew."""
