@@ -20,8 +20,8 @@ from services.preprocessor.index import PassageIndex
 from services.preprocessor.layout import of_source
 from services.preprocessor.source import Source, read_source
 from services.preprocessor.versions import removed
-from services.stores.errors import WriteConflict
-from services.stores.memory.port import TextStore
+from services.stores.errors import ScopeErased, WriteConflict
+from services.stores.memory.port import FenceStore, TextStore
 from services.stores.paging import Page
 from services.stores.vectors.port import VectorStore
 from services.wire.texts import document_out, episode_out
@@ -34,8 +34,14 @@ class Preprocessor:
     """Turns text into saved episodes. Every call is idempotent; errors of stores and models pass through."""
 
     def __init__(
-        self, text: TextStore, vectors: VectorStore, embedder: Embedder, now: Callable[[], Instant]
+        self,
+        text: TextStore,
+        vectors: VectorStore,
+        embedder: Embedder,
+        now: Callable[[], Instant],
+        fences: FenceStore,
     ) -> None:
+        self._fences = fences
         self._text = text
         self._index = PassageIndex(vectors, embedder)
         self._now = now
@@ -49,24 +55,26 @@ class Preprocessor:
         """
         source = read_source(scope, request.source)
         job = JobId(request.job_id)
+        generation = (await self._fences.fence(scope)).generation
         draft = await self._saved(scope, job, source)
         attempt = 0
         while draft is None:
             attempt += 1
             draft = await Drafter(self._text, scope, job, source, self._now()).draft()
             try:
-                await self._save(scope, draft.episodes, draft.passages, draft.saved_version)
+                await self._save(scope, draft.episodes, draft.passages, draft.saved_version, generation)
             except WriteConflict:
                 if attempt == _ATTEMPTS:
                     raise
                 draft = await self._saved(scope, job, source)
-        await self._index.add(scope, draft.episodes, draft.passages)
+        await self._embed(scope, draft.episodes, draft.passages, generation)
         return await self._answer(scope, source, draft)
 
     async def record_assertions(
         self, scope: Scope, request: pb.RecordAssertionsRequest
     ) -> pb.RecordAssertionsResponse:
         """Saves one episode a group. A repeated call of a job answers what the first saved."""
+        generation = (await self._fences.fence(scope)).generation
         episodes = await self._text.episodes_of_job(scope, JobId(request.job_id))
         passages = await self._passages(scope, episodes)
         if not episodes:
@@ -74,8 +82,8 @@ class Preprocessor:
             drafted = [assertion_episode(scope, request, at, now) for at in range(len(request.groups))]
             episodes = [episode for episode, _ in drafted]
             passages = [passage for _, lines in drafted for passage in lines]
-            await self._save(scope, episodes, passages, None)
-        await self._index.add(scope, episodes, passages)
+            await self._save(scope, episodes, passages, None, generation)
+        await self._embed(scope, episodes, passages, generation)
         grouped = _by_episode(passages)
         return pb.RecordAssertionsResponse(
             episodes=[episode_out(episode, grouped.get(episode.id, ())) for episode in episodes]
@@ -166,15 +174,25 @@ class Preprocessor:
         number = 0 if version is None else version.version
         return Draft(episodes, await self._passages(scope, episodes), version, number, nothing)
 
+    async def _embed(
+        self, scope: Scope, episodes: Sequence[Episode], passages: Sequence[Passage], generation: int
+    ) -> None:
+        """Takes the vectors back when the graph was erased while they were made."""
+        await self._index.add(scope, episodes, passages)
+        if (await self._fences.fence(scope)).generation != generation:
+            await self._index.remove(scope, passages)
+            raise ScopeErased
+
     async def _save(
         self,
         scope: Scope,
         episodes: Sequence[Episode],
         passages: Sequence[Passage],
         version: DocumentVersion | None,
+        generation: int,
     ) -> None:
         if episodes or version is not None:
-            await self._text.save(scope, episodes, passages, version)
+            await self._text.save(scope, episodes, passages, version, generation)
 
     async def _answer(self, scope: Scope, source: Source, draft: Draft) -> pb.PreprocessResponse:
         total = await _count(of_source(source).text)

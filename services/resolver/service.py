@@ -16,6 +16,7 @@ from services.llm.port import Embedder, Engine
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
 from services.resolver.declaring import Asking, Declaring
+from services.resolver.erasing import Erasing, ScopeErasing
 from services.resolver.hands import Deciding
 from services.resolver.index import Index
 from services.resolver.judging import Judging
@@ -33,7 +34,7 @@ from services.resolver.voice import Spoken, Voice
 from services.resolver.voicing import Voicing
 from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
-from services.stores.memory.port import StagingStore, TextStore
+from services.stores.memory.port import ErasableMemory, FenceStore, StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
 from services.wire.predicates import predicate_out
@@ -51,9 +52,11 @@ class Parts:
     engine: Engine
     vocabulary: Vocabulary
     now: Callable[[], Instant]
+    memory: ErasableMemory
+    fences: FenceStore
 
 
-class Resolver(Deciding):
+class Resolver(Deciding, Erasing):
     """Keeps the graph one graph. Any replica can answer any call: all state is in the stores."""
 
     def __init__(self, parts: Parts) -> None:
@@ -64,7 +67,8 @@ class Resolver(Deciding):
         self._vocabulary = parts.vocabulary
         self._lexicons = lexicons = Lexicons(parts.stores.readings, parts.vocabulary)
         index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
-        self._publisher = Publisher(parts.stores, index, lexicons, parts.now)
+        self._scopes = ScopeErasing(self._graph, parts.memory, parts.fences, parts.vectors)
+        self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
         self._sameness = Sameness(
             self._graph, parts.stores.readings, parts.vectors, parts.embedder, parts.engine
         )

@@ -126,6 +126,8 @@ async def a_world(
         engine=engine,
         vocabulary=vocabulary(single),
         now=clock,
+        memory=memory,
+        fences=memory.fences,
     )
     try:
         yield World(Resolver(parts), graph, memory, vectors, engine, clock, parts)

@@ -37,6 +37,9 @@ from services.stores.memory.decisions import Decision as Decision
 from services.stores.memory.decisions import DecisionFilter as DecisionFilter
 from services.stores.memory.decisions import DecisionLog as DecisionLog
 from services.stores.memory.documents import DocumentTexts
+from services.stores.memory.fences import ErasableMemory as ErasableMemory
+from services.stores.memory.fences import Fence as Fence
+from services.stores.memory.fences import FenceStore as FenceStore
 from services.stores.paging import Listed, Page
 
 
@@ -60,11 +63,13 @@ class TextStore(DocumentTexts, Protocol):
         episodes: Sequence[Episode],
         passages: Sequence[Passage],
         version: DocumentVersion | None,
+        generation: int | None = None,
     ) -> None:
         """Writes a job's chunks, and the document version they came from, in one transaction.
 
         Rows with the same ids are left as they are. Raises UnstorableText before writing anything, and
-        WriteConflict, with nothing written, when this version of the document is another job's already.
+        WriteConflict, with nothing written, when this version of the document is another job's already;
+        ScopeErased while the graph is erased, and where `generation`, if it is told, is over.
         """
         ...
 
@@ -185,12 +190,21 @@ class RevisionEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """The latest published revision, of which generation of the graph (services/stores/memory/fences.py)."""
+
+    current: Revision
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LogState:
     """The latest published revision, the one under way, and the one begun under the commit id asked for."""
 
     current: Revision
     pending: RevisionEntry | None = None
     done: RevisionEntry | None = None
+    generation: int = 0
 
 
 class RevisionLog(Protocol):
@@ -205,6 +219,10 @@ class RevisionLog(Protocol):
         """The latest published revision; 0 for a graph that has none."""
         ...
 
+    async def head(self, scope: Scope) -> Head:
+        """`current` with the generation, at one moment: what was kept of another generation is void."""
+        ...
+
     async def pending(self, scope: Scope) -> RevisionEntry | None:
         """The revision that was begun and not published, if any."""
         ...
@@ -214,9 +232,19 @@ class RevisionLog(Protocol):
         ...
 
     async def begin(
-        self, scope: Scope, after: Revision, commit_id: str, at: Instant, payload: bytes, summary: str
+        self,
+        scope: Scope,
+        after: Revision,
+        commit_id: str,
+        at: Instant,
+        payload: bytes,
+        summary: str,
+        generation: int | None = None,
     ) -> RevisionEntry:
-        """Begins revision `after + 1`. Raises WriteConflict if the latest begun revision is not `after`."""
+        """Begins revision `after + 1`. Raises WriteConflict if the latest begun revision is not `after`.
+
+        Raises ScopeErased while the graph is erased, and where `generation`, if it is told, is over.
+        """
         ...
 
     async def publish(self, scope: Scope, revision: Revision) -> bool:

@@ -52,6 +52,21 @@ class Database:
                         await bind(connection, whose)
                         yield connection
 
+    async def compact(self) -> None:
+        """Writes a SQLite file anew, without what was deleted from it, and empties its log. Waits.
+
+        Of PostgreSQL that is VACUUM's work, and an operator's. Idempotent. Raises StoreUnavailable.
+        """
+        if self.engine.dialect.name != "sqlite":
+            return
+        async with self._turn:
+            with translated(self.component):
+                async with self.engine.connect() as connection:
+                    driver = (await connection.get_raw_connection()).driver_connection
+                    assert driver is not None
+                    await driver.execute_fetchall("VACUUM")
+                    await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+
     async def close(self) -> None:
         """Closes every connection. The database can be used again: connections open anew."""
         await self.engine.dispose()
