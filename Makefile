@@ -13,6 +13,8 @@ CODE := palimpsest services gateway tests benchmarks scripts
 # Three processes, some of whose tests wait, share the tests: a whole file each, so that fixtures of a file
 # are made once, in the order of the folders, so that the long ones come first.
 WORKERS ?= -n 3 --dist loadfile --no-loadscope-reorder
+# Tests start many processes: each would compile all that it imports where an environment forbids bytecode.
+export PYTHONDONTWRITEBYTECODE :=
 KEEP ?=
 STORES ?= embedded
 UPGRADE ?=

@@ -5,6 +5,8 @@ ServiceError (services/domain/errors.py)
 ├── MaxCreditsExceeded      (required, maximum): more than the caller allows
 ├── RateLimited             rate or calls in flight; safe to repeat
 ├── TooManyJobs             unfinished jobs; safe to repeat
+├── TooManyGraphs           the tenant's graphs
+├── DailyBytesExceeded      text of one day (limit, size); safe to repeat on the next
 ├── ApiKeyInvalid           missing, malformed, unknown, expired or revoked: one answer for all
 ├── TenantSuspended
 ├── ScopeMissing            (scope)
@@ -45,6 +47,7 @@ __all__ = [
     "Code",
     "Conflict",
     "CursorExpired",
+    "DailyBytesExceeded",
     "DeadlineTooShort",
     "ErasureNotFound",
     "GraphExists",
@@ -70,6 +73,7 @@ __all__ = [
     "TenantExists",
     "TenantNotFound",
     "TenantSuspended",
+    "TooManyGraphs",
     "TooManyJobs",
     "ValidationFailed",
     "Violation",
@@ -133,6 +137,36 @@ class TooManyJobs(ServiceError):
     def __init__(self, limit: int) -> None:
         text = f"at most {limit} unfinished jobs"
         super().__init__(text, quotas=[Quota("jobs", text)])
+
+
+class TooManyGraphs(ServiceError):
+    """The tenant has as many graphs as it may: one must be erased before another is made."""
+
+    code = Code.RESOURCE_EXHAUSTED
+    reason = "TOO_MANY_GRAPHS"
+
+    def __init__(self, limit: int) -> None:
+        text = f"at most {limit} graphs"
+        super().__init__(text, metadata={"limit": str(limit)}, quotas=[Quota("graphs", text)])
+
+
+class DailyBytesExceeded(ServiceError):
+    """The tenant has sent as much text today as it may. `limit` and `size` are bytes of UTF-8."""
+
+    code = Code.RESOURCE_EXHAUSTED
+    reason = "DAILY_BYTES_EXCEEDED"
+    retry_default_seconds = 3600.0
+
+    def __init__(self, limit: int, size: int, retry_after_seconds: float | None = None) -> None:
+        text = f"at most {limit} bytes of text a day"
+        super().__init__(
+            text,
+            metadata={"limit": str(limit), "size": str(size)},
+            quotas=[Quota("bytes_per_day", text)],
+            retry_after_seconds=retry_after_seconds,
+        )
+        if size > limit:
+            self.final()  # no day has room for it
 
 
 class ApiKeyInvalid(ServiceError):

@@ -26,7 +26,6 @@ from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
-from gateway.credits.money import MicroCredits
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
@@ -40,6 +39,7 @@ from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.stores import Stores, open_stores
+from palimpsest.tls import SCHEME
 from services.domain.instants import Instant
 from services.runtime.assertion import Signer
 from services.runtime.databases import service_databases
@@ -56,10 +56,12 @@ class OpenGateway:
     stores: Stores
     served: frozenset[str]
     """Paths of the RPCs that it answers; all others are not built yet."""
+    tls: bool = False
 
     @property
     def target(self) -> str:
-        return f"127.0.0.1:{self.gateway.port}"
+        """For clients on this machine."""
+        return f"{SCHEME if self.tls else ''}127.0.0.1:{self.gateway.port}"
 
 
 async def open_gateway_stores(settings: GatewaySettings) -> Stores:
@@ -76,6 +78,7 @@ async def open_gateway_stores(settings: GatewaySettings) -> Stores:
             ledger_engine,
             progress_engine,
             key_environment=settings.key_environment,
+            tenant_limits=settings.tenant_limits,
             migrate_ledger=migrate_ledger,
             migrate_progress=migrate_progress,
         )
@@ -133,12 +136,7 @@ async def open_gateway(
     steps = Steps(
         services, stores.jobs, stores.graphs, stores.progress, stores.prices, step_settings or StepSettings()
     )
-    endings = Endings(
-        stores.jobs,
-        stores.progress,
-        stores.prices,
-        MicroCredits(settings.tenant_goodwill_micros_per_day),
-    )
+    endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
     pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, settings.chunk_concurrency)
@@ -154,7 +152,7 @@ async def open_gateway(
     )
     gateway = await serve(servicers, stores.keys, stores.calls, settings)
     stack.push_async_callback(gateway.stop)
-    return OpenGateway(gateway, stores, served(servicers))
+    return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
 
 
 def _servicers(
@@ -198,9 +196,11 @@ def _servicers(
     return {
         "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
         "MemoryService": memory,
-        "RecallService": RecallServicer(Recall(services, stores.graphs, now, engine_name), reads),
+        "RecallService": RecallServicer(
+            Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads
+        ),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
         "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
-        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),
+        "AdminService": AdminServicer.over(stores),
     }

@@ -20,6 +20,7 @@ from gateway.keys import Authenticator, FailedAttempts, KeyStore
 from gateway.rpcs import SERVICES
 from gateway.settings import GatewaySettings
 from gateway.store.calls import CallLog
+from gateway.tls import Certificates
 from services.domain.instants import Instant
 
 _HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
@@ -37,7 +38,12 @@ class PortTaken(OSError):
 
 
 def check_port(settings: GatewaySettings) -> None:
-    """Finds out before anything is started whether the gateway can listen. Raises PortTaken, or OSError."""
+    """Finds out before anything is started whether the gateway can listen.
+
+    Raises PortTaken, TlsUnusable, or another OSError.
+    """
+    if settings.gateway_tls.certificate:
+        Certificates(settings.gateway_tls).credentials()
     host, port = settings.gateway_host, settings.gateway_port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -72,7 +78,7 @@ async def serve(
 ) -> Gateway:
     """Starts the public API: RPCs of `servicers` (by service name), all others as NOT_IMPLEMENTED.
 
-    Raises PortTaken.
+    Raises PortTaken, TlsUnusable.
     """
     steps = Steps(
         metrics=Metrics(meter or OpenTelemetryMeter()),
@@ -100,15 +106,20 @@ async def serve(
     names = [service.full_name for service in SERVICES]
     if settings.reflection:
         reflection.enable_server_reflection([*names, _HEALTH, reflection.SERVICE_NAME], server)
-    address = f"{settings.gateway_host}:{settings.gateway_port}"
-    try:
-        port = server.add_insecure_port(address)
-    except RuntimeError as error:
-        raise PortTaken(f"can't listen on {address}: the port is taken") from error
+    port = _listen(server, settings)
     await server.start()
     for name in ["", *names]:
         await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
     return Gateway(server, checks, port, settings.drain_seconds)
+
+
+def _listen(server: grpc.aio.Server, settings: GatewaySettings) -> int:
+    address = f"{settings.gateway_host}:{settings.gateway_port}"
+    tls = Certificates(settings.gateway_tls).credentials() if settings.gateway_tls.certificate else None
+    try:
+        return server.add_insecure_port(address) if tls is None else server.add_secure_port(address, tls)
+    except RuntimeError as error:
+        raise PortTaken(f"can't listen on {address}: the port is taken") from error
 
 
 def _options(settings: GatewaySettings) -> list[tuple[str, int]]:

@@ -8,6 +8,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import make_url
 
 from gateway.store.tenants import Limits
+from gateway.tls import TlsSettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 
 
@@ -25,6 +26,8 @@ class GatewaySettings(BaseSettings):
     """Address to listen on. Other than loopback only behind a network policy."""
     gateway_port: int = Field(default=7233, ge=0, le=65535)
     """Port to listen on; 0 takes a free one."""
+    gateway_tls: TlsSettings = Field(default_factory=TlsSettings)
+    """TLS of that port."""
     data_dir: Path = Path(".palimpsest")
     """Folder of the embedded databases."""
     ledger_url: str = ""
@@ -70,6 +73,10 @@ class GatewaySettings(BaseSettings):
     """Its calls that are handled at once."""
     tenant_max_jobs: int = Field(default=1000, ge=1)
     """Its unfinished jobs."""
+    tenant_max_graphs: int = Field(default=100_000, ge=1)
+    """Its graphs."""
+    tenant_max_bytes_per_day: int = Field(default=10 * 1024**3, ge=1)
+    """Bytes of text and of assertions that it may send in a day (UTC)."""
     tenant_goodwill_micros_per_day: int = Field(default=1_000_000, ge=0)
     """Micro-credits of work that taught nothing and is not charged, a day (UTC); then the minimum is."""
 
@@ -96,6 +103,8 @@ class GatewaySettings(BaseSettings):
             request_burst=self.tenant_request_burst,
             max_in_flight=self.tenant_max_in_flight,
             max_jobs=self.tenant_max_jobs,
+            max_graphs=self.tenant_max_graphs,
+            max_bytes_per_day=self.tenant_max_bytes_per_day,
             goodwill_micros_per_day=self.tenant_goodwill_micros_per_day,
         )
 

@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 
 from palimpsest.errors import error_of_call
+from palimpsest.tls import SCHEME, Tls
 from palimpsest.v1 import (
     admin_pb2_grpc,
     credits_pb2_grpc,
@@ -32,22 +33,31 @@ def new_request_id() -> str:
     return uuid.uuid4().hex
 
 
+def _channel(target: str, tls: Tls | None) -> grpc.aio.Channel:
+    options: list[tuple[str, str | int]] = [
+        ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+        ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ]
+    if tls is None and not target.startswith(SCHEME):
+        return grpc.aio.insecure_channel(target, options=options)
+    tls = tls or Tls()
+    return grpc.aio.secure_channel(
+        target.removeprefix(SCHEME), tls.credentials(), options=[*options, *tls.options()]
+    )
+
+
 class Connection:
     """A channel to one server. Use it as an async context manager, within one event loop.
 
-    `key` goes with every call; empty sends none. Stubs are made at first use.
+    `target` is host:port; with `https://` before it, or with `tls`, the channel is over TLS. `key` goes with
+    every call; empty sends none. Stubs are made at first use.
     """
 
-    def __init__(self, target: str, key: str = "") -> None:
+    def __init__(self, target: str, key: str = "", tls: Tls | None = None) -> None:
+        """Raises TlsUnusable when a file of `tls` can't be read."""
         self.target = target
         self._metadata = (("authorization", f"Bearer {key}"),) if key else ()
-        self._channel = grpc.aio.insecure_channel(
-            target,
-            options=[
-                ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-                ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-            ],
-        )
+        self._channel = _channel(target, tls)
 
     @cached_property
     def graphs(self) -> "graph_pb2_grpc.GraphServiceAsyncStub":

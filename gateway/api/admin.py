@@ -6,9 +6,11 @@ from typing import Any
 import grpc.aio
 
 from gateway.api.credits import balance_message, entry_message
+from gateway.convert.times import instant_of
 from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits, PriceItem, PriceTable
 from gateway.credits.prices import Prices
+from gateway.credits.usage import Period, Usages
 from gateway.credits.values import HoldId
 from gateway.errors import ValidationFailed, Violation
 from gateway.keys import ApiKey, KeyId, KeyScope
@@ -16,6 +18,7 @@ from gateway.paging import page_of, token_of
 from gateway.store.job_view import timestamp
 from gateway.store.jobs import Jobs
 from gateway.store.keys import ApiKeys
+from gateway.store.stores import Stores
 from gateway.store.tenants import Limits, Tenant, Tenants, TenantState
 from palimpsest.v1 import admin_pb2
 from services.domain.instants import Instant
@@ -30,12 +33,26 @@ _DEFAULT_SCOPES = (KeyScope.READ, KeyScope.WRITE)
 class AdminServicer:
     """Tenants, their keys, limits and credits."""
 
-    def __init__(self, tenants: Tenants, keys: ApiKeys, ledger: Ledger, jobs: Jobs, prices: Prices) -> None:
+    def __init__(
+        self,
+        tenants: Tenants,
+        keys: ApiKeys,
+        ledger: Ledger,
+        jobs: Jobs,
+        prices: Prices,
+        usages: Usages,
+    ) -> None:
         self._tenants = tenants
         self._keys = keys
         self._ledger = ledger
         self._jobs = jobs
         self._prices = prices
+        self._usages = usages
+
+    @classmethod
+    def over(cls, stores: Stores) -> "AdminServicer":
+        """On the gateway's stores."""
+        return cls(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices, stores.usages)
 
     async def CreateTenant(
         self, request: admin_pb2.CreateTenantRequest, context: Context
@@ -70,7 +87,6 @@ class AdminServicer:
     async def SetLimits(
         self, request: admin_pb2.SetLimitsRequest, context: Context
     ) -> admin_pb2.SetLimitsResponse:
-        check_enforced(request.limits)
         chosen = {field.name: getattr(request.limits, field.name) for field in fields(Limits)}
         tenant = await self._tenants.set_limits(TenantId(request.tenant_id), Limits(**chosen))
         return admin_pb2.SetLimitsResponse(tenant=tenant_message(tenant))
@@ -129,16 +145,21 @@ class AdminServicer:
             replayed=not fresh,
         )
 
-
-def check_enforced(limits: admin_pb2.TenantLimits) -> None:
-    """Raises ValidationFailed for a limit that nothing would hold a tenant to."""
-    violations = [
-        Violation(f"limits.{name}", "is not enforced yet, so it can't be set", "limits.enforced")
-        for name in ("max_bytes_per_day", "max_graphs")
-        if getattr(limits, name)
-    ]
-    if violations:
-        raise ValidationFailed(*violations)
+    async def GetUsage(
+        self, request: admin_pb2.GetUsageRequest, context: Context
+    ) -> admin_pb2.GetUsageResponse:
+        since = instant_of(request.used_from) if request.HasField("used_from") else None
+        until = instant_of(request.used_until) if request.HasField("used_until") else None
+        usage = await self._usages.of(TenantId(request.tenant_id), Period(since, until))
+        return admin_pb2.GetUsageResponse(
+            balance=balance_message(usage.balance),
+            spent_micros=usage.spent,
+            goodwill_micros=usage.goodwill,
+            jobs=usage.jobs,
+            calls=usage.calls,
+            tokens=usage.tokens,
+            graphs=usage.graphs,
+        )
 
 
 def price_table_in(table: admin_pb2.PriceTable) -> PriceTable:

@@ -1,5 +1,6 @@
 """Recall: one question to one graph or several, answered as data and as one prompt block."""
 
+import uuid
 from collections.abc import Callable
 
 from gateway.convert.recall import (
@@ -12,14 +13,19 @@ from gateway.convert.recall import (
 )
 from gateway.convert.times import instant_of
 from gateway.convert.zones import check_time_zone
-from gateway.errors import NotImplementedYet
+from gateway.credits.ledger import Ledger
+from gateway.credits.money import MicroCredits
+from gateway.credits.prices import Prices
+from gateway.errors import InsufficientCredits, NotImplementedYet
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from palimpsest.internal.v1 import recall_pb2 as internal
 from palimpsest.v1 import common_pb2, recall_pb2
 from services.domain.instants import Instant
-from services.domain.scope import Scope
+from services.domain.scope import Scope, TenantId
 
+CHARGED_AS = "RECALL"
+"""Why, in the ledger."""
 _LATER = {
     recall_pb2.RECALL_INCLUDE_SUMMARIES: "Recall of summaries",
     recall_pb2.RECALL_INCLUDE_PERSONA: "Recall of the persona",
@@ -27,28 +33,56 @@ _LATER = {
 
 
 class Recall:
-    """Answers questions. Costs nothing by the default prices. `engine` understands the texts here."""
+    """Answers questions. Costs nothing by the default prices. `engine` understands the texts here.
 
-    def __init__(self, services: Services, graphs: Graphs, now: Callable[[], Instant], engine: str) -> None:
+    Where recall has a price, each answer is charged at once, a refusal never.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        graphs: Graphs,
+        ledger: Ledger,
+        prices: Prices,
+        now: Callable[[], Instant],
+        engine: str,
+    ) -> None:
         self._services = services
         self._graphs = graphs
+        self._ledger = ledger
+        self._prices = prices
         self._now = now
         self._engine = engine
 
     async def __call__(
         self, scope: Scope, request: recall_pb2.RecallRequest, timeout_seconds: float
     ) -> recall_pb2.RecallResponse:
-        """Raises GraphNotFound, RevisionNotReady, StoreDown (unless degraded answers are allowed)."""
+        """Raises GraphNotFound, RevisionNotReady, InsufficientCredits, StoreDown (unless degraded answers
+        are allowed).
+        """
         self._refuse_what_comes_later(request)
         check_time_zone(request.time_zone, "time_zone")
         for time in (request.now, request.as_of, request.time_range.start, request.time_range.end):
             instant_of(time)
         settings = (await self._graphs.get(scope)).settings
+        prices = await self._prices.current()
+        if prices.recall:
+            await self._check_affordable(scope.tenant, prices.recall)
         asked = question_in(request, self._now(), settings, timeout_seconds)
         answer = await self._services.call(scope, self._services.recall.Recall, asked, timeout_seconds)
         response = _answer_out(answer, scope.graph, explain=request.explain)
         response.engine = self._engine
+        if prices.recall:
+            # A call has no request id, so that each is charged: it must not be one that a client chose.
+            async with self._ledger.books(scope.tenant) as books:
+                await books.charge(scope.tenant, uuid.uuid4().hex, prices.recall, CHARGED_AS, prices.version)
         return response
+
+    async def _check_affordable(self, tenant: TenantId, price: MicroCredits) -> None:
+        """So that nobody works for a caller who can't pay; what is charged is checked when it is charged."""
+        balance = await self._ledger.balance(tenant)
+        if balance.available < price:
+            raise InsufficientCredits(price, balance.available)
 
     @staticmethod
     def _refuse_what_comes_later(request: recall_pb2.RecallRequest) -> None:

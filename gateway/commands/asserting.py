@@ -79,6 +79,7 @@ class AssertTriples:
             payload=request.SerializeToString(deterministic=True),
             ceiling=cost,
             price_version=prices.version,
+            text_bytes=request.ByteSize(),
         )
 
     async def _answer(

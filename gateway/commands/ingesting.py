@@ -67,10 +67,10 @@ class AddEpisode:
         """The job as it stands when `wait_for` is reached or time runs out.
 
         Raises ValidationFailed, DocumentTooLarge, InsufficientCredits, MaxCreditsExceeded, TooManyJobs,
-        RequestIdReused.
+        TooManyGraphs, DailyBytesExceeded, RequestIdReused.
         """
         until = asyncio.get_running_loop().time() + timeout_seconds
-        _check_size(request, limits.document_bytes)
+        size = _checked_size(request, limits.document_bytes)
         _check_times(request)
         quote = await self._quote(scope, request, timeout_seconds)
         if request.validate_only:
@@ -88,6 +88,7 @@ class AddEpisode:
             payload=request.SerializeToString(deterministic=True),
             ceiling=MicroCredits(quote.credits_micros),
             price_version=quote.price_version,
+            text_bytes=size,
         )
         accepted = await self._jobs.accept(order, limits.jobs)
         if not accepted.job.finished:
@@ -120,11 +121,12 @@ class AddEpisode:
         )
 
 
-def _check_size(request: memory_ingest_pb2.AddEpisodeRequest, limit: int) -> None:
+def _checked_size(request: memory_ingest_pb2.AddEpisodeRequest, limit: int) -> int:
     texts = [request.text, *(message.text for message in request.messages.messages)]
     size = sum(len(text.encode()) for text in texts)
     if size > limit:
         raise DocumentTooLarge("messages" if request.HasField("messages") else "text", limit, size)
+    return size
 
 
 def _check_times(request: memory_ingest_pb2.AddEpisodeRequest) -> None:

@@ -144,8 +144,12 @@ class Books:
         row = found.one_or_none()
         return None if row is None else hold_of(row._asdict())
 
-    async def spend(self, tenant: TenantId, hold: HoldId, step: str, amount: MicroCredits) -> MicroCredits:
+    async def spend(
+        self, tenant: TenantId, hold: HoldId, step: str, amount: MicroCredits, tokens: int = 0
+    ) -> MicroCredits:
         """Records what a step of the hold's job cost; it may pass the ceiling, what is settled never does.
+
+        `tokens` of text is what it understood, for usage.
 
         Idempotent by (job, step): a repeated step costs what it cost first, which is answered. Raises
         HoldExpired when the hold has ended, so that a process that lost its work changes nothing.
@@ -160,7 +164,14 @@ class Books:
         job = open_one.scalar_one_or_none()
         if job is None:
             return await self._spent_before(tenant, hold, step)
-        row = {"job": job, "step": step, "hold": hold, "amount": amount, "created_at": self._clock.now()}
+        row = {
+            "job": job,
+            "step": step,
+            "hold": hold,
+            "amount": amount,
+            "created_at": self._clock.now(),
+            "tokens": tokens or None,
+        }
         if await insert_once(self._connection, spends, row) is not None:
             return amount
         # The step was there: the row of the hold, locked since the first update, takes it back.

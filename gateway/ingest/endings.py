@@ -7,16 +7,18 @@ from google.rpc.status_pb2 import Status
 
 from gateway.credits.money import MicroCredits
 from gateway.credits.prices import Prices
-from gateway.credits.values import Courtesy
-from gateway.errors import ChunksFailed, JobCancelled
+from gateway.credits.values import NO_COURTESY, Courtesy
+from gateway.errors import ChunksFailed, JobCancelled, TenantNotFound
 from gateway.ingest.durable import JSON
 from gateway.ingest.patience import status_in
 from gateway.store.job_values import Job, JobKind, JobState, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
+from gateway.store.tenants import Limits, Tenants
 from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.v1 import job_pb2
 from services.domain.ids import JobId, Revision
+from services.domain.scope import TenantId
 from services.runtime.status import status_of
 
 MAX_IDS = 1000
@@ -92,12 +94,15 @@ class Ended:
 class Endings:
     """Ends jobs: state, charge and result in one transaction. Idempotent."""
 
-    def __init__(self, jobs: Jobs, progress: Progress, prices: Prices, daily_courtesy: MicroCredits) -> None:
-        """`daily_courtesy` is the most that one tenant's small talk may cost the platform on one UTC day."""
+    def __init__(
+        self, jobs: Jobs, progress: Progress, prices: Prices, tenants: Tenants, defaults: Limits
+    ) -> None:
+        """`defaults`: of tenants without limits of their own. Of these, what small talk may cost a day."""
         self._jobs = jobs
         self._progress = progress
         self._prices = prices
-        self._daily_courtesy = daily_courtesy
+        self._tenants = tenants
+        self._defaults = defaults
 
     async def end(self, job_id: JobId, ended: Ended) -> Job:
         """Settles what was earned, gives the rest back, and forgets what steps kept."""
@@ -114,7 +119,7 @@ class Endings:
             state=state,
             charge=MicroCredits(charge),
             result=_result(ended, await self._outcomes(job_id, ended)),
-            courtesy=Courtesy(MicroCredits(courtesy), self._daily_courtesy, prices.ingest_minimum),
+            courtesy=await self._courtesy(job.scope.tenant, courtesy, prices.ingest_minimum),
             error=_error(ended, state),
             revision=ended.revision,
             reason=ended.reason,
@@ -123,6 +128,15 @@ class Endings:
             # Text of users is gone when the end is told; ids, which a repeated end needs, are swept up later.
             await self._progress.drop_artifacts(job_id, but=OUTCOME)
         return await self._jobs.finish(job_id, outcome)
+
+    async def _courtesy(self, tenant: TenantId, amount: int, minimum: MicroCredits) -> Courtesy:
+        if not amount:
+            return NO_COURTESY
+        try:
+            limits = (await self._tenants.get(tenant)).limits.over(self._defaults)
+        except TenantNotFound:
+            limits = self._defaults  # it was erased; its job must end all the same
+        return Courtesy(MicroCredits(amount), MicroCredits(limits.goodwill_micros_per_day), minimum)
 
     async def _outcomes(self, job: JobId, ended: Ended) -> Sequence[resolver_pb2.Outcome]:
         if ended.outcomes is not None:

@@ -221,7 +221,8 @@ class Steps:
 
     async def _spend(self, job: Job, index: int, chunk: JSON) -> None:
         prices = await self._prices.of(job.hold.price_version)
-        await self._jobs.spend(job.id, f"chunk/{index}", prices.ingest(int(chunk["tokens"])))
+        tokens = int(chunk["tokens"])
+        await self._jobs.spend(job.id, f"chunk/{index}", prices.ingest(tokens), tokens)
 
     async def _keep_receipts(
         self, job_id: JobId, step: str, position: int, receipts: Sequence[values_pb2.Receipt]

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.errors import GraphExists, GraphNotFound
 from gateway.store.clock import DatabaseClock
 from gateway.store.once import insert_once
+from gateway.store.quotas import Quotas
 from gateway.store.tables import graphs
 from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
@@ -35,12 +36,13 @@ class GraphRow:
 class Graphs:
     """Graphs of every tenant."""
 
-    def __init__(self, database: Database, clock: DatabaseClock) -> None:
+    def __init__(self, database: Database, clock: DatabaseClock, quotas: Quotas) -> None:
         self._database = database
         self._clock = clock
+        self._quotas = quotas
 
     async def create(self, scope: Scope, settings: GraphSettings) -> tuple[GraphRow, bool]:
-        """Makes a graph; False if it was there. Raises GraphExists (other settings)."""
+        """Makes a graph; False if it was there. Raises GraphExists (other settings), TooManyGraphs."""
         async with self._database.write(scope) as connection:
             created = await self.ensure(connection, scope, settings)
         found = await self.get(scope)
@@ -51,7 +53,10 @@ class Graphs:
     async def ensure(
         self, connection: AsyncConnection, scope: Scope, settings: GraphSettings | None = None
     ) -> bool:
-        """Makes a graph in the caller's transaction unless it is there; answers whether it was made."""
+        """Makes a graph in the caller's transaction unless it is there; answers whether it was made.
+
+        Raises TooManyGraphs. Locks the tenant when it makes one: lock its account after this.
+        """
         row = {
             "tenant": scope.tenant,
             "id": scope.graph,
@@ -59,7 +64,10 @@ class Graphs:
             "created_at": self._clock.now(),
             "updated_at": self._clock.now(),
         }
-        return await insert_once(connection, graphs, row) is not None
+        if await insert_once(connection, graphs, row) is None:
+            return False
+        await self._quotas.graph_made(connection, scope.tenant)
+        return True
 
     async def get(self, scope: Scope) -> GraphRow:
         """Raises GraphNotFound; the same for a graph of another tenant."""

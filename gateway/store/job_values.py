@@ -45,6 +45,7 @@ class Order:
 
     `payload_hash` (gateway/store/requests.py, `fingerprint`) is of the request as the caller sent it;
     `payload` is what the pipeline reads, 8 KB or 2 MB. `ceiling` is the most that may be charged.
+    `text_bytes` count to what the tenant may send in a day.
     """
 
     scope: Scope
@@ -55,6 +56,7 @@ class Order:
     payload: bytes
     ceiling: MicroCredits
     price_version: str
+    text_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

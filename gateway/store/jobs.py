@@ -22,6 +22,7 @@ from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Accepted, Job, JobFilter, JobKind, JobState, Order, Outcome
 from gateway.store.once import insert_once
+from gateway.store.quotas import Quotas
 from gateway.store.tables import holds, jobs, outbox, requests
 from palimpsest.v1.job_pb2 import JobResult
 from services.domain.ids import JobId, Revision
@@ -43,12 +44,19 @@ class Jobs:
     """Jobs of every tenant."""
 
     def __init__(
-        self, database: Database, clock: DatabaseClock, ledger: Ledger, graphs: Graphs, bell: Bell
+        self,
+        database: Database,
+        clock: DatabaseClock,
+        ledger: Ledger,
+        graphs: Graphs,
+        quotas: Quotas,
+        bell: Bell,
     ) -> None:
         self._database = database
         self._clock = clock
         self._ledger = ledger
         self._graphs = graphs
+        self._quotas = quotas
         self._bell = bell
 
     async def accept(self, order: Order, max_jobs: int = 0, *, taken: bool = False) -> Accepted:
@@ -56,7 +64,7 @@ class Jobs:
 
         The same key with the same payload answers the first job, finished or not. `taken`: the caller does
         the job at once; if it dies, the next start finds the job. Raises RequestIdReused (another payload or
-        method), InsufficientCredits, TooManyJobs (0: no limit).
+        method), InsufficientCredits, TooManyJobs (0: no limit), TooManyGraphs, DailyBytesExceeded.
         """
         job = JobId(str(uuid.uuid4()))
         tenant = order.scope.tenant
@@ -64,8 +72,11 @@ class Jobs:
             if not await self._name(connection, order, job):
                 return Accepted(await self._first(connection, order), fresh=False)
             await self._graphs.ensure(connection, order.scope)
+            await self._quotas.text_taken(connection, tenant, order.text_bytes)
+            if max_jobs and not order.ceiling:
+                await self._quotas.lock(connection, tenant)
             await connection.execute(insert(jobs).values(self._row(order, job)))
-            # The hold locks the tenant's account: from here on its accepts follow one another.
+            # A hold of credits locks the tenant's account: from here on its accepts follow one another.
             await self._ledger.within(connection).hold(
                 tenant,
                 HoldId(job),
@@ -180,11 +191,11 @@ class Jobs:
         async with self._ledger.books(found.scope.tenant) as books:
             await books.renew(found.scope.tenant, found.hold.id, HOLD_SECONDS)
 
-    async def spend(self, job: JobId, step: str, amount: MicroCredits) -> MicroCredits:
+    async def spend(self, job: JobId, step: str, amount: MicroCredits, tokens: int = 0) -> MicroCredits:
         """Records what a step cost; idempotent by (job, step). Raises HoldExpired, JobNotFound."""
         found = await self.find(job)
         async with self._ledger.books(found.scope.tenant) as books:
-            return await books.spend(found.scope.tenant, found.hold.id, step, amount)
+            return await books.spend(found.scope.tenant, found.hold.id, step, amount, tokens)
 
     async def request_cancel(self, tenant: TenantId, job: JobId) -> Job:
         """Asks an unfinished job to stop at its next step. Idempotent. Raises JobNotFound, JobFinished."""

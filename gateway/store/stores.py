@@ -6,18 +6,20 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.credits.ledger import Ledger
 from gateway.credits.prices import Prices
+from gateway.credits.usage import Usages
 from gateway.credits.watching import BalanceWatch
 from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
 from gateway.store.job_view import JobView
-from gateway.store.jobs import Jobs
+from gateway.store.jobs import HOLD_SECONDS, Jobs
 from gateway.store.keys import ApiKeys
 from gateway.store.progress import Progress
+from gateway.store.quotas import Quotas
 from gateway.store.requests import Requests
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
-from gateway.store.tenants import Tenants
+from gateway.store.tenants import Limits, Tenants
 from services.stores.sql.database import Database
 from services.stores.sql.migrations import open_schema
 
@@ -34,6 +36,7 @@ class Stores:
     clock: DatabaseClock
     ledger: Ledger
     prices: Prices
+    usages: Usages
     tenants: Tenants
     keys: ApiKeys
     graphs: Graphs
@@ -47,8 +50,11 @@ class Stores:
     async def sweep(self) -> None:
         """What time undoes: holds that ran out, old request keys, old changes, artifacts left by a crash.
 
+        Holds of unfinished jobs live on.
+
         Idempotent; run it every few seconds, from any number of processes.
         """
+        await self.ledger.renew_live(HOLD_SECONDS)
         await self.ledger.sweep()
         await self.requests.sweep()
         await self.progress.drop_old_events()
@@ -67,11 +73,13 @@ async def open_stores(
     *,
     key_environment: str = "live",
     clock: DatabaseClock | None = None,
+    tenant_limits: Limits | None = None,
     migrate_ledger: bool = True,
     migrate_progress: bool = True,
 ) -> Stores:
     """Opens the stores, whose tables are migrated if asked. On PostgreSQL both may share a database.
 
+    `tenant_limits` are of tenants without their own, as far as stores hold tenants to them.
     Raises SchemaUnusable.
     """
     await open_schema(ledger_engine, LEDGER_SCHEMA, migrate=migrate_ledger)
@@ -80,8 +88,9 @@ async def open_stores(
     database = Database(ledger_engine, LEDGER_SCHEMA.component)
     progress_database = Database(progress_engine, PROGRESS_SCHEMA.component)
     bell = Bell()
-    ledger, graphs = Ledger(database, clock), Graphs(database, clock)
-    jobs = Jobs(database, clock, ledger, graphs, bell)
+    quotas = Quotas(clock, tenant_limits or Limits())
+    ledger, graphs = Ledger(database, clock), Graphs(database, clock, quotas)
+    jobs = Jobs(database, clock, ledger, graphs, quotas, bell)
     progress = Progress(progress_database, clock, bell)
     return Stores(
         ledger_database=database,
@@ -89,6 +98,7 @@ async def open_stores(
         clock=clock,
         ledger=ledger,
         prices=Prices(database, clock),
+        usages=Usages(database, clock),
         tenants=Tenants(database, clock),
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,

@@ -186,6 +186,7 @@ holds = Table(
     Column("ended_at", Int64),
     CheckConstraint("settled <= ceiling", name="settled_within_hold"),
     CheckConstraint("refunded <= settled", name="refunded_within_settled"),
+    Index("holds_of_tenant", "tenant", "created_at"),
     Index(
         "holds_open",
         "tenant",
@@ -203,6 +204,7 @@ spends = Table(
     Column("hold", Key, ForeignKey("holds.id"), nullable=False, index=True),
     Column("amount", Int64, nullable=False),
     Column("created_at", Int64, nullable=False),
+    Column("tokens", Int64, comment="of text understood; NULL where that was not counted"),
 )
 
 goodwill_days = Table(
@@ -211,6 +213,14 @@ goodwill_days = Table(
     Column("tenant", Key, primary_key=True),
     Column("day", Integer, primary_key=True, comment="days since 1970, UTC"),
     Column("amount", Int64, nullable=False),
+)
+
+text_days = Table(
+    "text_days",
+    LEDGER,
+    Column("tenant", Key, primary_key=True),
+    Column("day", Integer, primary_key=True, comment="days since 1970, UTC"),
+    Column("bytes", Int64, nullable=False, comment="of text and assertions accepted"),
 )
 
 price_tables = Table(

@@ -57,6 +57,7 @@ def tenants() -> typer.Typer:
     command(app, "create", operator=True)(create_tenant)
     command(app, "suspend", operator=True)(suspend_tenant)
     command(app, "limits", operator=True)(set_limits)
+    command(app, "usage", operator=True)(show_usage)
     return app
 
 
@@ -119,6 +120,8 @@ async def set_limits(
     request_burst: Most = 0,
     max_in_flight: Most = 0,
     max_jobs: Most = 0,
+    max_graphs: Most = 0,
+    max_bytes_per_day: Most = 0,
     goodwill: Annotated[
         int, typer.Option(parser=read_credits, metavar="CREDITS", help="Refunded small talk in a day.")
     ] = 0,
@@ -129,11 +132,48 @@ async def set_limits(
         request_burst=request_burst,
         max_in_flight=max_in_flight,
         max_jobs=max_jobs,
+        max_graphs=max_graphs,
+        max_bytes_per_day=max_bytes_per_day,
         goodwill_micros_per_day=goodwill,
     )
     request = admin_pb2.SetLimitsRequest(tenant_id=tenant, limits=limits)
     response = await shell.connection.call(shell.connection.admin.SetLimits, request)
     shell.show(response, lambda answer: _tenant(answer.tenant))
+
+
+Bound = Annotated[
+    Dated | None, typer.Option(parser=read_date, metavar="DATE", help=f"{FORMS}. (default: no bound)")
+]
+
+
+async def show_usage(
+    shell: Shell,
+    tenant: Annotated[str, typer.Argument(metavar="TENANT", help="The tenant.")],
+    since: Bound = None,
+    until: Bound = None,
+) -> None:
+    """Sums up what a tenant did and paid from `--since` on, before `--until`."""
+    request = admin_pb2.GetUsageRequest(
+        tenant_id=tenant,
+        used_from=since.timestamp if since else None,
+        used_until=until.timestamp if until else None,
+    )
+    shell.show(await shell.connection.call(shell.connection.admin.GetUsage, request), _usage)
+
+
+def _usage(usage: admin_pb2.GetUsageResponse) -> RenderableType:
+    return words.pairs(
+        [
+            ("available", words.amount(usage.balance.available_micros)),
+            ("held", words.amount(usage.balance.held_micros)),
+            ("spent", words.amount(usage.spent_micros)),
+            ("goodwill", words.amount(usage.goodwill_micros)),
+            ("jobs", f"{usage.jobs:,}"),
+            ("tokens", f"{usage.tokens:,}"),
+            ("graphs", f"{usage.graphs:,}"),
+            *((name, f"{times:,}") for name, times in sorted(usage.calls.items())),
+        ]
+    )
 
 
 async def create_key(

@@ -28,6 +28,7 @@ from palimpsest.errors import (
     Unauthenticated,
     Unreachable,
 )
+from palimpsest.tls import SCHEME, Tls, TlsUnusable
 
 Options = ParamSpec("Options")
 Sent = TypeVar("Sent", bound=Message)
@@ -40,8 +41,8 @@ Target = Annotated[
     str,
     typer.Option(
         envvar="PALIMPSEST_TARGET",
-        help=f"host:port of the server. (default: what `palimpsest up` wrote into {local.DATA_DIR}, "
-        f"else {local.DEFAULT_TARGET})",
+        help="host:port of the server, or https://host:port. (default: what `palimpsest up` wrote into "
+        f"{local.DATA_DIR}, else {local.DEFAULT_TARGET})",
         show_default=False,
         rich_help_panel=_PANEL,
     ),
@@ -150,7 +151,11 @@ async def _run(
     work: Callable[..., Awaitable[None]], access: Access, json: bool, options: dict[str, Any]
 ) -> None:
     where, whence = find_target(access.target)
-    async with Connection(where, access.key) as connection:
+    try:
+        opened = Connection(where, access.key, Tls.of())
+    except TlsUnusable as error:
+        raise complain(f"TLS: {error}", Exit.USAGE) from error
+    async with opened as connection:
         shell = Shell(connection, json, console_of(sys.stdout), console_of(sys.stderr))
         try:
             await work(shell, **options)
@@ -179,6 +184,11 @@ def failed(error: CallError, json: bool, target: str, whence: str, access: Acces
 
 
 def _line(error: CallError, target: str, whence: str, access: Access) -> str:
+    if isinstance(error, Unreachable) and target.startswith(SCHEME):
+        return (
+            f"{error.reason}: no answer over TLS from {target} ({whence}); "
+            "PALIMPSEST_TLS_AUTHORITIES names whom to trust"
+        )
     if isinstance(error, Unreachable):
         return f"{error.reason}: no answer from {target} ({whence}); `palimpsest up` starts a server here"
     if isinstance(error, Unauthenticated) and not access.key:

@@ -173,9 +173,9 @@ class TenantLimits(_message.Message):
     max_jobs: _builtins.int
     """Unfinished jobs."""
     max_bytes_per_day: _builtins.int
-    """Bytes of text accepted in a day (UTC)."""
+    """Bytes of text and of assertions accepted in a day (UTC)."""
     max_graphs: _builtins.int
-    """Graphs."""
+    """Graphs, those included that a first write makes."""
     goodwill_micros_per_day: _builtins.int
     """Micros of refunded small talk in a day (UTC); beyond that such calls cost the minimum."""
     def __init__(
@@ -887,9 +887,9 @@ class GetUsageResponse(_message.Message):
     TOKENS_FIELD_NUMBER: _builtins.int
     GRAPHS_FIELD_NUMBER: _builtins.int
     spent_micros: _builtins.int
-    """Micros charged in that time."""
+    """Micros charged in that time, less those refunded in it."""
     goodwill_micros: _builtins.int
-    """Micros that refunded work cost us in that time."""
+    """Micros of work that ended in that time and was not charged: it taught nothing, or failed."""
     jobs: _builtins.int
     """Jobs that ended in that time."""
     tokens: _builtins.int
@@ -902,7 +902,7 @@ class GetUsageResponse(_message.Message):
 
     @_builtins.property
     def calls(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Calls in that time, by RPC."""
+        """The tenant's calls in that time that changed something, by RPC; a repeated one counts once."""
 
     def __init__(
         self,

@@ -86,6 +86,14 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """FAILED_PRECONDITION. Nothing was done to the fact that restoring could undo: its own source states
     when it ended. Assert a claim instead.
     """
+    ERROR_REASON_TOO_MANY_GRAPHS: _ErrorReason.ValueType  # 28
+    """RESOURCE_EXHAUSTED. The tenant has as many graphs as it may. Metadata: `limit`. QuotaFailure; no
+    RetryInfo.
+    """
+    ERROR_REASON_DAILY_BYTES_EXCEEDED: _ErrorReason.ValueType  # 29
+    """RESOURCE_EXHAUSTED. The tenant has sent as much text today (UTC) as it may. Metadata: `limit`,
+    `size` (bytes). QuotaFailure, RetryInfo.
+    """
     ERROR_REASON_GRAPH_NOT_FOUND: _ErrorReason.ValueType  # 40
     """NOT_FOUND, here and below: absent, or another tenant's; the answer is the same. ResourceInfo."""
     ERROR_REASON_EPISODE_NOT_FOUND: _ErrorReason.ValueType  # 41
@@ -211,6 +219,14 @@ ERROR_REASON_JOB_NOT_FAILED: ErrorReason.ValueType  # 23
 ERROR_REASON_END_STATED: ErrorReason.ValueType  # 27
 """FAILED_PRECONDITION. Nothing was done to the fact that restoring could undo: its own source states
 when it ended. Assert a claim instead.
+"""
+ERROR_REASON_TOO_MANY_GRAPHS: ErrorReason.ValueType  # 28
+"""RESOURCE_EXHAUSTED. The tenant has as many graphs as it may. Metadata: `limit`. QuotaFailure; no
+RetryInfo.
+"""
+ERROR_REASON_DAILY_BYTES_EXCEEDED: ErrorReason.ValueType  # 29
+"""RESOURCE_EXHAUSTED. The tenant has sent as much text today (UTC) as it may. Metadata: `limit`,
+`size` (bytes). QuotaFailure, RetryInfo.
 """
 ERROR_REASON_GRAPH_NOT_FOUND: ErrorReason.ValueType  # 40
 """NOT_FOUND, here and below: absent, or another tenant's; the answer is the same. ResourceInfo."""

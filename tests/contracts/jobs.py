@@ -30,6 +30,7 @@ from palimpsest.v1.episode_pb2 import ChunkStage
 from services.domain.ids import JobId, Revision
 from services.stores.paging import Page
 from services.stores.sql.isolation import Across
+from tests.contracts.job_quotas import QuotasContract
 from tests.doubles.gateway import ACME, GLOBEX, graph, order
 
 SCOPE = graph(ACME)
@@ -52,7 +53,7 @@ def chunk(index: int, stage: ChunkStage.ValueType) -> job_pb2.JobChunk:
     return job_pb2.JobChunk(index=index, stage=stage, episode_id=f"e{index}")
 
 
-class JobsContract:
+class JobsContract(QuotasContract):
     """Subclasses have the fixture `stores`, empty, opened with the fixture `clock`."""
 
     @pytest.fixture

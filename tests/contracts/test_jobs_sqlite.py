@@ -8,12 +8,25 @@ import pytest
 from gateway.store.clock import SkewedClock
 from gateway.store.stores import Stores
 from tests.contracts.jobs import JobsContract
+from tests.contracts.money import MoneyContract
 from tests.doubles.gateway import sqlite_stores
 
 
+@pytest.fixture
+async def stores(tmp_path: Path, clock: SkewedClock) -> AsyncIterator[Stores]:
+    stores = await sqlite_stores(tmp_path, clock)
+    yield stores
+    await stores.close()
+
+
+@pytest.fixture
+def clock() -> SkewedClock:
+    return SkewedClock()
+
+
 class TestSqliteJobs(JobsContract):
-    @pytest.fixture
-    async def stores(self, tmp_path: Path, clock: SkewedClock) -> AsyncIterator[Stores]:
-        stores = await sqlite_stores(tmp_path, clock)
-        yield stores
-        await stores.close()
+    pass
+
+
+class TestSqliteMoney(MoneyContract):
+    pass

@@ -126,7 +126,7 @@ def gateway_servicers(stores: Stores, facts: ScriptedFacts) -> Servicers:
         "GraphService": GraphServicer(stores.graphs, facts),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "AdminService": AdminServicer(stores.tenants, stores.keys, stores.ledger, stores.jobs, stores.prices),
+        "AdminService": AdminServicer.over(stores),
     }
 
 

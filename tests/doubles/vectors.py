@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -24,6 +25,12 @@ class ArrayVectorStore:
         self._rows: defaultdict[tuple[str, Collection], dict[str, VectorRow]] = defaultdict(dict)
         self.down = False
         self.searched: list[Consistency] = []
+
+    def copy(self) -> Self:
+        """Another store with the same rows."""
+        other = type(self)(self._dimension)
+        other._rows.update({key: dict(rows) for key, rows in self._rows.items()})
+        return other
 
     @property
     def dimension(self) -> int:

@@ -210,6 +210,7 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "AdminService/ListApiKeys": lambda _: admin_pb2.ListApiKeysRequest(tenant_id="one"),
     "AdminService/RevokeApiKey": lambda _: admin_pb2.RevokeApiKeyRequest(key_id="0" * 16),
+    "AdminService/GetUsage": lambda _: admin_pb2.GetUsageRequest(tenant_id="one"),
     "AdminService/GrantCredits": lambda _: admin_pb2.GrantCreditsRequest(
         tenant_id="one", amount_micros=1, request_id="grant"
     ),

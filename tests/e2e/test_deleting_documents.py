@@ -111,7 +111,7 @@ async def never_given(product: Product, left: list[tuple[str, str]]) -> set[Fact
     return await other.facts()
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("version", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3, 4))])
 async def test_a_deleted_version_might_as_well_not_have_been_given(
     product: Product, memory: Memory, version: int
 ) -> None:

@@ -141,8 +141,9 @@ async def test_the_cases_on_sqlite(tmp_path: Path, orders: Orders) -> None:
         await run_cases(product, clock, orders)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
-@pytest.mark.parametrize("orders", [pytest.param(listed, id="one order"), EVERY])
+@pytest.mark.parametrize("orders", [listed, every], ids=["one order", "every order"])
 async def test_the_cases_on_postgresql(tmp_path: Path, server_url: str, orders: Orders) -> None:
     clock = Clock()
     async with a_product(tmp_path, url=server_url, now=clock) as product:

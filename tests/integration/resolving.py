@@ -111,12 +111,13 @@ async def a_world(
     engine_url: str = "",
     graph_class: type[SqlGraphStore] = SqlGraphStore,
     graph: GraphStore | None = None,
+    vectors: ArrayVectorStore | None = None,
 ) -> AsyncIterator[World]:
     """Opens a world; `single` predicates take one object at a time. It closes the graph, also a given one."""
     graph = graph or await graph_class.open(engine_for(engine_url or f"sqlite:///{folder / 'graph.db'}"))
     memory = await SqlMemory.open(engine_for(engine_url or f"sqlite:///{folder / 'memory.db'}"))
     embedder, engine, clock = HashEmbedder(), ScriptedEngine(), Clock()
-    vectors = ArrayVectorStore(embedder.dimension)
+    vectors = vectors or ArrayVectorStore(embedder.dimension)
     parts = Parts(
         stores=Stores(graph, memory.revisions, memory.voice, memory.decisions, memory.readings),
         text=memory.text,

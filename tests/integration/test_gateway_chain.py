@@ -31,7 +31,7 @@ NOT_SERVED_BY_THE_GATEWAY_ALONE = {
     "JobService": "RetryJob",
     "CreditService": "",
     "PrivacyService": "*",
-    "AdminService": "GetUsage",
+    "AdminService": "",
 }
 
 

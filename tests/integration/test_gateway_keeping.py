@@ -165,10 +165,14 @@ async def test_limits_are_set_whole(running: RunningGateway) -> None:
     assert (await running.call(admin.SetLimits, request, "operator")).tenant.limits == limits
     request.limits.CopyFrom(admin_pb2.TenantLimits(max_in_flight=7))
     assert (await running.call(admin.SetLimits, request, "operator")).tenant.limits == request.limits
-    request.limits.max_graphs = 3
-    refusal = await running.refused(admin.SetLimits, request, "operator")
-    assert [one.field for one in refusal.details["BadRequest"].field_violations] == ["limits.max_graphs"]
-    request.limits.max_graphs = 0
+    request.limits.max_graphs, request.limits.max_bytes_per_day = 1, 10
+    assert (await running.call(admin.SetLimits, request, "operator")).tenant.limits == request.limits
+    graphs = graph_pb2_grpc.GraphServiceStub(running.channel)
+    await running.call(graphs.CreateGraph, graph_pb2.CreateGraphRequest(graph_id="one"))
+    refusal = await running.refused(graphs.CreateGraph, graph_pb2.CreateGraphRequest(graph_id="two"))
+    assert (refusal.code, refusal.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_GRAPHS")
+    assert "QuotaFailure" in refusal.details
+    assert not refusal.retryable
     request.limits.max_jobs = -1
     assert (await running.refused(admin.SetLimits, request, "operator")).reason == "VALIDATION_FAILED"
     request = admin_pb2.SetLimitsRequest(tenant_id="nobody", limits=limits)

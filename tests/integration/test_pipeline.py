@@ -22,6 +22,7 @@ from gateway.store.bell import Bell
 from gateway.store.job_values import Job, JobKind, JobState, Order, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
+from gateway.store.tenants import Limits
 from palimpsest.errors import error_of_status
 from palimpsest.v1 import episode_pb2, memory_ingest_pb2
 from palimpsest.v1.job_pb2 import JobChunk
@@ -189,7 +190,9 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
             DurableSettings(f"sqlite:///{folder / 'workflows.db'}", "test", drain_seconds=drain_seconds)
         )
         steps = Steps(services, jobs, stores.graphs, progress, stores.prices, IMPATIENT)
-        endings = Endings(jobs, progress, stores.prices, MicroCredits(1_000_000))
+        endings = Endings(
+            jobs, progress, stores.prices, stores.tenants, Limits(goodwill_micros_per_day=1_000_000)
+        )
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
         pipeline = Pipeline(engine, jobs, steps, retracting, endings)

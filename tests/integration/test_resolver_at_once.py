@@ -24,10 +24,15 @@ NAMES = ("Maya Kapoor", "maya  kapoor", "MAYA KAPOOR", "Ｍaya Kapoor")
 """One name, as writers write it."""
 
 
-@pytest.fixture
-async def worlds(sql_url: str, tmp_path: Path) -> AsyncIterator[list[World]]:
+@pytest.fixture(
+    params=[
+        pytest.param("sqlite", marks=pytest.mark.slow),  # there writers wait in a queue: the lesser trial
+        pytest.param("postgres", marks=pytest.mark.postgres),
+    ]
+)
+async def worlds(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[list[World]]:
     """Two processes over one database."""
-    url = sql_url if sql_url.startswith("postgresql") else ""
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else ""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(a_world(tmp_path, engine_url=url)) for _ in range(2)]
 

@@ -17,7 +17,7 @@ from services.stores.sql.database import Database
 from services.stores.sql.engine import postgres_engine
 from services.stores.sql.isolation import SETTINGS, Across, Nobody, OfJob, OfTenant, Whose, settings_of
 from services.stores.sql.migrations import open_schema
-from tests.doubles.postgres_server import SERVER_ROLE
+from tests.doubles.postgres_server import SERVER_ROLE, PostgresServer, as_server
 from tests.doubles.schemas import SCHEMAS
 
 pytestmark = pytest.mark.postgres
@@ -29,23 +29,27 @@ MINE, THEIRS, STRANGER = (
 )
 OF_SCOPE = [table.name for store in (graph, memory) for table in store.metadata.sorted_tables]
 OF_TENANT = ["api_keys", "graphs", "requests", "jobs", "accounts", "journal_groups", "journal_entries"]
-OF_TENANT += ["holds", "goodwill_days", "calls"]
+OF_TENANT += ["holds", "goodwill_days", "calls", "text_days"]
 OF_PARENT = {"outbox": "job", "spends": "hold"}
 OF_JOB = [table.name for table in SCHEMAS["jobs"].metadata.sorted_tables]
 OPEN = {"price_tables": "prices are the same for every tenant"}
 ALL = sorted(table.name for schema in SCHEMAS.values() for table in schema.metadata.sorted_tables)
 
 
-@pytest.fixture
-def filled(owner_url: str) -> str:
-    """Two rows in each table, one of each tenant; a job's id is its hold's, as the product has it."""
-    with psycopg.connect(owner_url) as connection:
-        connection.execute("SET session_replication_role = replica")  # no look at foreign keys
-        for schema in SCHEMAS.values():
-            for table in schema.metadata.sorted_tables:
-                for scope in (MINE, THEIRS):
-                    _insert(connection, table.name, scope)
-    return owner_url
+@pytest.fixture(scope="module")
+def filled(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
+    """Two rows in each table, one of each tenant; a job's id is its hold's, as the product has it.
+
+    Shared: no test leaves a change in it.
+    """
+    with postgres_server.database(migrated_template) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute("SET session_replication_role = replica")  # no look at foreign keys
+            for schema in SCHEMAS.values():
+                for table in schema.metadata.sorted_tables:
+                    for scope in (MINE, THEIRS):
+                        _insert(connection, table.name, scope)
+        yield url
 
 
 def _insert(connection: Connection, table: str, scope: Scope) -> None:
@@ -110,7 +114,7 @@ def test_every_table_of_tenants_is_secured_and_binds_its_owner(owner_url: str) -
 
 
 @pytest.mark.parametrize("table", sorted(set(ALL) - set(OPEN)))
-def test_rows_are_seen_by_whose_they_are_alone(filled: str, server_url: str, table: str) -> None:
+def test_rows_are_seen_by_whose_they_are_alone(filled: str, table: str) -> None:
     of_scope, of_job = table in OF_SCOPE, table in OF_JOB
     job_alone = of_job or table in ("jobs", "holds", *OF_PARENT)
     expected: Mapping[Whose, int] = {
@@ -127,16 +131,17 @@ def test_rows_are_seen_by_whose_they_are_alone(filled: str, server_url: str, tab
         Across("test"): 0 if of_scope else 2,
     }
     for whose, count in expected.items():
-        with session(server_url, whose) as connection:
+        with session(as_server(filled), whose) as connection:
             assert seen(connection, table) == count, whose
-    with session(server_url, OfJob(_job(MINE)) if of_job else MINE) as connection:
+    with session(as_server(filled), OfJob(_job(MINE)) if of_job else MINE) as connection:
         row = connection.execute(f"SELECT * FROM {table}".encode()).fetchone()
         assert row is not None
         assert {MINE.key, MINE.tenant, _job(MINE)} & set(map(str, row)), "what is seen is one's own"
 
 
 @pytest.mark.parametrize("table", sorted(set(ALL) - set(OPEN)))
-def test_rows_of_others_are_not_written(filled: str, server_url: str, table: str) -> None:
+def test_rows_of_others_are_not_written(filled: str, table: str) -> None:
+    server_url = as_server(filled)
     owner = OfJob(_job(MINE)) if table in OF_JOB else MINE
     stranger = OfJob(_job(STRANGER)) if table in OF_JOB else STRANGER
     column = _owner_column(table)
@@ -165,8 +170,8 @@ def _owner_column(table: str) -> str:
     return OF_PARENT.get(table, "id" if table == "tenants" else "tenant")
 
 
-def test_a_connection_that_was_told_nothing_sees_nothing(filled: str, server_url: str) -> None:
-    with psycopg.connect(server_url) as connection:
+def test_a_connection_that_was_told_nothing_sees_nothing(filled: str) -> None:
+    with psycopg.connect(as_server(filled)) as connection:
         assert [table for table in ALL if seen(connection, table)] == list(OPEN)
 
 
@@ -176,6 +181,7 @@ def test_an_owner_who_is_no_superuser_is_bound_too(filled: str) -> None:
             connection.execute(f"ALTER TABLE {table} OWNER TO {SERVER_ROLE}".encode())
         connection.execute(f"SET ROLE {SERVER_ROLE}".encode())
         assert (seen(connection, "graph_claims"), seen(connection, "jobs")) == (0, 0)
+        connection.rollback()
 
 
 async def test_a_server_whose_role_is_not_bound_says_so(owner_url: str, server_url: str) -> None:

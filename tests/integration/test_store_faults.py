@@ -78,14 +78,27 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         yield Scene(product, tenant, faults, itertools.count())
 
 
+DAILY = [("graph", Lost.ANSWER), ("memory", Lost.REQUEST), ("vectors", Lost.ANSWER)]
+LOSSES = [
+    pytest.param(
+        component,
+        every,
+        lost,
+        id=f"{component}-{'every' if every else 'some'}-{lost}",
+        marks=() if (component, lost) in DAILY and not every else pytest.mark.slow,
+    )
+    for component in COMPONENTS
+    for every in (False, True)
+    for lost in Lost
+]
+
+
 def calls_to_lose(every: bool) -> Iterator[int]:
     return itertools.count(1, 1 if every else SOME)
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("lost", Lost)
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["some", "every"])
-@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize(("component", "every", "lost"), LOSSES)
 async def test_an_ingest_ends_in_the_same_state_whichever_call_is_lost(
     scene: Scene, component: str, every: bool, lost: Lost
 ) -> None:

@@ -1,8 +1,9 @@
 """Verify over real stores: a whole graph has no differences; every kind of harm is found and mended."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from services.stores.vectors.port import Collection, VectorRow
 from services.upkeep.differences import Done, Kind
 from services.upkeep.verify import Patience
 from tests.builders import a_scope, on
+from tests.doubles.vectors import ArrayVectorStore
 from tests.integration.resolving import World, a_world, said
 from tests.integration.test_resolver import CLAIM
 from tests.integration.upkeeping import (
@@ -34,11 +36,32 @@ from tests.integration.upkeeping import (
 )
 
 
+@dataclass(frozen=True)
+class Told:
+    """The story told once, to be copied for each test."""
+
+    folder: Path
+    vectors: ArrayVectorStore
+    at: Instant
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    folder = tmp_path_factory.mktemp("story")
+
+    async def tell() -> Told:
+        async with a_world(folder) as world:
+            await a_story(world)
+            return Told(folder, world.vectors, world.clock.at)
+
+    return asyncio.run(tell())
+
+
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with a_world(tmp_path) as world:
-        await a_story(world)
-        world.clock.at = Instant(world.clock.at + 3_600_000_000)
+async def world(story: Told, tmp_path: Path) -> AsyncIterator[World]:
+    shutil.copytree(story.folder, tmp_path, dirs_exist_ok=True)
+    async with a_world(tmp_path, vectors=story.vectors.copy()) as world:
+        world.clock.at = Instant(story.at + 3_600_000_000)
         yield world
 
 

@@ -64,7 +64,7 @@ def test_only_codes_that_mean_later_can_be_retried() -> None:
         kind.reason
         for kind in ServiceError.by_reason.values()
         if kind.code in later and kind.retry_default_seconds is None
-    } == {"INSUFFICIENT_CREDITS"}
+    } == {"INSUFFICIENT_CREDITS", "TOO_MANY_GRAPHS"}
 
 
 texts = st.text(max_size=20).filter(lambda text: not any("\ud800" <= letter <= "\udfff" for letter in text))
