@@ -19,6 +19,7 @@ from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
+from gateway.commands.erasing import Erase
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
@@ -31,6 +32,7 @@ from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
+from gateway.ingest.erasing import Erasing
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps, StepSettings
@@ -139,7 +141,8 @@ async def open_gateway(
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
-    pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, settings.chunk_concurrency)
+    erasing = Erasing.over(engine, services, stores, steps.settings)
+    pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, erasing, settings.chunk_concurrency)
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -201,6 +204,9 @@ def _servicers(
         ),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "PrivacyService": PrivacyServicer(ListAuditEvents(services, stores.graphs, stores.calls)),
+        "PrivacyService": PrivacyServicer(
+            Erase.over(stores, services, pipeline, now),
+            ListAuditEvents(services, stores.graphs, stores.calls),
+        ),
         "AdminService": AdminServicer.over(stores),
     }

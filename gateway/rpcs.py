@@ -35,6 +35,8 @@ class Rpc:
     capped_seconds: float = READ_SECONDS
     longest_seconds: float = READ_SECONDS
     stream: bool = False
+    operators_too: bool = False
+    """An operator's key may make it as well, of any tenant."""
 
 
 _READ = Rpc(KeyScope.READ)
@@ -76,7 +78,8 @@ _BY_SERVICE: Mapping[str, Mapping[Rpc, str]] = {
     "PrivacyService": {
         _ERASE: "EraseGraph EraseEntity",
         _OPERATE: "EraseTenant",
-        _READ: "GetErasure ListAuditEvents",
+        Rpc(KeyScope.READ, operators_too=True): "GetErasure",
+        _READ: "ListAuditEvents",
         Rpc(KeyScope.ERASE, WATCH_SECONDS, WATCH_SECONDS, stream=True): "ExportGraph ImportGraph",
     },
     "AdminService": {

@@ -59,6 +59,9 @@ class Services:
         }
         self._signer = signer
         self._in_flight: Counter[ServiceName] = Counter()
+        self._of_scope: Counter[Scope] = Counter()
+        self._ended = asyncio.Event()
+        """Rings when the last call for some graph has ended."""
         by_name = {name: self._channels[target] for name, target in targets.items()}
         self.preprocessor: preprocessor_pb2_grpc.PreprocessorServiceAsyncStub = (
             preprocessor_pb2_grpc.PreprocessorServiceStub(by_name[ServiceName.PREPROCESSOR])
@@ -86,6 +89,18 @@ class Services:
             method: name for name, stub in stubs.items() for method in vars(stub).values()
         }
 
+    async def quiet(self, scope: Scope, at_most_seconds: float) -> None:
+        """Waits until no call for a graph is under way from this process, or the time is over."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + at_most_seconds
+        while self._of_scope[scope] and loop.time() < until:
+            self._ended.clear()
+            try:
+                async with asyncio.timeout(until - loop.time()):
+                    await self._ended.wait()
+            except TimeoutError:
+                return
+
     async def call(
         self,
         scope: Scope,
@@ -99,7 +114,7 @@ class Services:
         under way, a few times: every internal RPC is idempotent (by job, episode or commit id).
         """
         service = self._service_of[method]
-        async with self._place(service):
+        async with self._place(service, scope):
             return await self._repeated(scope, service, method, request, timeout_seconds)
 
     async def _repeated(
@@ -138,15 +153,20 @@ class Services:
         )
 
     @asynccontextmanager
-    async def _place(self, service: ServiceName) -> AsyncIterator[None]:
+    async def _place(self, service: ServiceName, scope: Scope) -> AsyncIterator[None]:
         """A place among the calls in flight to a service. Raises Overloaded when there is none."""
         if self._in_flight[service] >= MAX_IN_FLIGHT:
             raise Overloaded(service)
         self._in_flight[service] += 1
+        self._of_scope[scope] += 1
         try:
             yield
         finally:
             self._in_flight[service] -= 1
+            self._of_scope[scope] -= 1
+            if not self._of_scope[scope]:
+                del self._of_scope[scope]
+                self._ended.set()
 
     async def close(self) -> None:
         for channel in self._channels.values():

@@ -1,10 +1,12 @@
-"""PrivacyService: who did what."""
+"""PrivacyService: erasing, and who did what."""
 
 from typing import Any
 
 import grpc.aio
 
+from gateway.api.erasing import ErasingServicer
 from gateway.commands.auditing import ListAuditEvents
+from gateway.commands.erasing import Erase
 from gateway.interceptors.call import current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
 from palimpsest.v1 import privacy_pb2
@@ -12,10 +14,11 @@ from palimpsest.v1 import privacy_pb2
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class PrivacyServicer:
-    """ListAuditEvents."""
+class PrivacyServicer(ErasingServicer):
+    """Erasures and ListAuditEvents."""
 
-    def __init__(self, audit: ListAuditEvents) -> None:
+    def __init__(self, erase: Erase, audit: ListAuditEvents) -> None:
+        self._erase = erase
         self._audit = audit
 
     async def ListAuditEvents(

@@ -10,8 +10,10 @@ from functools import partial
 
 import structlog
 
+from gateway.errors import JobNotFound
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
+from gateway.ingest.erasing import Erasing
 from gateway.ingest.patience import status_in
 from gateway.ingest.retracting import Retracting, totals
 from gateway.ingest.steps import Steps
@@ -28,8 +30,14 @@ log = structlog.get_logger(__name__)
 INGEST = "ingest"
 ASSERT = "assert"
 RETRACT = "retract"
+ERASE = "erase"
 
-WORKFLOWS = {JobKind.INGEST: INGEST, JobKind.ASSERT: ASSERT, JobKind.RETRACTION: RETRACT}
+WORKFLOWS = {
+    JobKind.INGEST: INGEST,
+    JobKind.ASSERT: ASSERT,
+    JobKind.RETRACTION: RETRACT,
+    JobKind.ERASURE: ERASE,
+}
 
 
 class Pipeline:
@@ -42,6 +50,7 @@ class Pipeline:
         steps: Steps,
         retracting: Retracting,
         endings: Endings,
+        erasing: Erasing,
         chunk_concurrency: int = 8,
     ) -> None:
         """`chunk_concurrency` bounds how many chunks of all jobs are understood at once in this process."""
@@ -50,11 +59,13 @@ class Pipeline:
         self._steps = steps
         self._retracting = retracting
         self._endings = endings
+        self._erasing = erasing
         self._patience = steps.settings.patience
         self._chunks = asyncio.Semaphore(chunk_concurrency)
         engine.register(INGEST, self._ingest)
         engine.register(ASSERT, self._assert)
         engine.register(RETRACT, self._retract)
+        engine.register(ERASE, self._erase)
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
@@ -84,6 +95,15 @@ class Pipeline:
     async def _retract(self, run: Run, argument: str) -> None:
         job = JobId(argument)
         await self._end(run, job, await self._sure(job, self._retracted(run, job)))
+
+    async def _erase(self, run: Run, argument: str) -> None:
+        """One that a bug broke has failed, and its mark stays: another erasure goes on from there."""
+        job = JobId(argument)
+        try:
+            await self._erasing.run(run, job)
+        except Exception:
+            log.exception("job failed", job=job)
+            await self._end(run, job, Ended(error=status_of(InternalFailure())))
 
     async def _sure(self, job: JobId, work: Awaitable[Ended]) -> Ended:
         """How a job ended; one that a bug broke has failed, since the engine runs no workflow that raised."""
@@ -160,7 +180,11 @@ class Pipeline:
 
     async def _end(self, run: Run, job: JobId, ended: Ended) -> None:
         async def end() -> JSON:
-            return {"state": (await self._endings.end(job, ended)).state}
+            try:
+                return {"state": (await self._endings.end(job, ended)).state}
+            except JobNotFound:
+                # Its graph was erased, and it with it: it was ended then, and its credits given back.
+                return {}
 
         # Nobody else ends a job: its credits would be held until they expire.
         await run.step("end/1", lambda: self._patience.insist(end))

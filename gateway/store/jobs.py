@@ -75,28 +75,42 @@ class Jobs:
             await self._quotas.text_taken(connection, tenant, order.text_bytes)
             if max_jobs and not order.ceiling:
                 await self._quotas.lock(connection, tenant)
-            await connection.execute(insert(jobs).values(self._row(order, job)))
-            # A hold of credits locks the tenant's account: from here on its accepts follow one another.
-            await self._ledger.within(connection).hold(
-                tenant,
-                HoldId(job),
-                order.ceiling,
-                HOLD_SECONDS,
-                price_version=order.price_version,
-                job=job,
-                request_key=order.request_key,
-            )
+            await self._insert(connection, order, job, taken=taken)
             if max_jobs and await self._unfinished_count(connection, tenant) > max_jobs:
                 raise TooManyJobs(max_jobs)
-            await connection.execute(
-                insert(outbox).values(
-                    job=job,
-                    payload=order.payload,
-                    created_at=self._clock.now(),
-                    taken_at=self._clock.now() if taken else None,
-                )
-            )
             return Accepted(await self._read(connection, tenant, job), fresh=True)
+
+    async def accept_within(self, connection: AsyncConnection, order: Order) -> Accepted:
+        """As `accept` in the caller's transaction, of work on a graph that it does not make.
+
+        Raises RequestIdReused.
+        """
+        job = JobId(str(uuid.uuid4()))
+        if not await self._name(connection, order, job):
+            return Accepted(await self._first(connection, order), fresh=False)
+        await self._insert(connection, order, job, taken=False)
+        return Accepted(await self._read(connection, order.scope.tenant, job), fresh=True)
+
+    async def _insert(self, connection: AsyncConnection, order: Order, job: JobId, *, taken: bool) -> None:
+        await connection.execute(insert(jobs).values(self._row(order, job)))
+        # A hold of credits locks the tenant's account: from here on its accepts follow one another.
+        await self._ledger.within(connection).hold(
+            order.scope.tenant,
+            HoldId(job),
+            order.ceiling,
+            HOLD_SECONDS,
+            price_version=order.price_version,
+            job=job,
+            request_key=order.request_key,
+        )
+        await connection.execute(
+            insert(outbox).values(
+                job=job,
+                payload=order.payload,
+                created_at=self._clock.now(),
+                taken_at=self._clock.now() if taken else None,
+            )
+        )
 
     async def asked_before(self, order: Order) -> Job | None:
         """The job that an earlier call with this order's key started. Raises RequestIdReused."""
@@ -141,6 +155,15 @@ class Jobs:
         query = _select().where(jobs.c.finished_at.is_(None)).order_by(jobs.c.created_at, jobs.c.id)
         async with self._database.read(_DISPATCH) as connection:
             return [_job_of(row) for row in (await connection.execute(query)).mappings()]
+
+    async def of_graph(self, scope: Scope) -> Sequence[Job]:
+        """Every job of a graph, or of a tenant for the graph "", oldest first."""
+        query = _select().where(jobs.c.tenant == scope.tenant)
+        if scope.graph:
+            query = query.where(jobs.c.graph == scope.graph)
+        async with self._database.read(OfTenant(scope.tenant)) as connection:
+            rows = await connection.execute(query.order_by(jobs.c.created_at, jobs.c.id))
+            return [_job_of(row) for row in rows.mappings()]
 
     async def pending(self, limit: int = 100) -> Sequence[Job]:
         """Accepted jobs that the pipeline has not taken yet, oldest first."""
@@ -266,6 +289,7 @@ class Jobs:
             "job": job,
             "owner": job,
             "created_at": self._clock.now(),
+            "graph": order.scope.graph,
         }
         return await insert_once(connection, requests, row) is not None
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from palimpsest.internal.v1 import erasing_pb2 as erasing_pb
 from palimpsest.internal.v1 import preprocessor_pb2 as pb
 from services.domain.errors import DocumentNotFound, EpisodeNotFound
 from services.domain.facts import NothingReason
@@ -18,10 +19,11 @@ from services.preprocessor.deleting import Deletions
 from services.preprocessor.draft import Draft, Drafter, is_silent, why_nothing
 from services.preprocessor.index import PassageIndex
 from services.preprocessor.layout import of_source
+from services.preprocessor.mentions import MentionErasing
 from services.preprocessor.source import Source, read_source
 from services.preprocessor.versions import removed
 from services.stores.errors import ScopeErased, WriteConflict
-from services.stores.memory.port import FenceStore, TextStore
+from services.stores.memory.port import ErasableMemory, TextStore
 from services.stores.paging import Page
 from services.stores.vectors.port import VectorStore
 from services.wire.texts import document_out, episode_out
@@ -39,13 +41,14 @@ class Preprocessor:
         vectors: VectorStore,
         embedder: Embedder,
         now: Callable[[], Instant],
-        fences: FenceStore,
+        memory: ErasableMemory,
     ) -> None:
-        self._fences = fences
+        self._fences = memory.fences
         self._text = text
         self._index = PassageIndex(vectors, embedder)
         self._now = now
         self._deletions = Deletions(text, self._index, now)
+        self._mentions = MentionErasing(text, memory, self._index)
 
     async def preprocess(self, scope: Scope, request: pb.PreprocessRequest) -> pb.PreprocessResponse:
         """Saves what is new in a job's text. A repeated call of a job answers the same and saves nothing.
@@ -153,6 +156,12 @@ class Preprocessor:
                 for one in listed
             ]
         )
+
+    async def erase_mentions(
+        self, scope: Scope, request: erasing_pb.EraseMentionsRequest
+    ) -> erasing_pb.EraseMentionsResponse:
+        """Removes passages that name somebody, and the name from what else is kept. Idempotent."""
+        return await self._mentions(scope, request)
 
     async def mark_unlearned(
         self, scope: Scope, request: pb.MarkUnlearnedRequest

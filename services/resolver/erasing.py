@@ -6,7 +6,7 @@ from palimpsest.internal.v1 import erasing_pb2 as pb
 from services.domain.errors import Conflict
 from services.domain.scope import Scope
 from services.stores.graph.port import CompactsFiles, GraphStore
-from services.stores.memory.port import ErasableMemory, FenceStore
+from services.stores.memory.port import ErasableMemory
 from services.stores.vectors.errors import NotErased
 from services.stores.vectors.port import Collection, Consistency, VectorStore
 
@@ -20,12 +20,10 @@ class ScopeErasing:
     It is the one writer of text beside the preprocessor: a graph goes from memory in one transaction.
     """
 
-    def __init__(
-        self, graph: GraphStore, memory: ErasableMemory, fences: FenceStore, vectors: VectorStore
-    ) -> None:
+    def __init__(self, graph: GraphStore, memory: ErasableMemory, vectors: VectorStore) -> None:
         self._graph = graph
         self._memory = memory
-        self._fences = fences
+        self._fences = memory.fences
         self._vectors = vectors
 
     async def rows(self, scope: Scope) -> Rows:
@@ -67,28 +65,6 @@ class ScopeErasing:
         if isinstance(self._graph, CompactsFiles):
             await self._graph.compact()
         await self._fences.take_down(scope)
-
-
-class Erasing:
-    """A part of the resolver service, which sets `_scopes`."""
-
-    _scopes: ScopeErasing
-
-    async def count_scope(self, scope: Scope, request: pb.CountScopeRequest) -> pb.CountScopeResponse:
-        """How much there is of the graph, of whatever revision."""
-        del request  # it names nothing: the scope does
-        return pb.CountScopeResponse(stores=stores_out(await self._scopes.rows(scope)))
-
-    async def erase_scope(self, scope: Scope, request: pb.EraseScopeRequest) -> pb.EraseScopeResponse:
-        """Removes all of a graph; from now on nothing is written to it. Idempotent. Raises Conflict."""
-        del request
-        return pb.EraseScopeResponse(stores=stores_out(await self._scopes.erase(scope)))
-
-    async def open_scope(self, scope: Scope, request: pb.OpenScopeRequest) -> pb.OpenScopeResponse:
-        """Ends an erasure. Idempotent."""
-        del request
-        await self._scopes.open(scope)
-        return pb.OpenScopeResponse()
 
 
 def stores_out(rows: Rows) -> list[pb.StoreRows]:

@@ -16,7 +16,8 @@ from services.llm.port import Embedder, Engine
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
 from services.resolver.declaring import Asking, Declaring
-from services.resolver.erasing import Erasing, ScopeErasing
+from services.resolver.erasers import Erasing
+from services.resolver.erasing import ScopeErasing
 from services.resolver.hands import Deciding
 from services.resolver.index import Index
 from services.resolver.judging import Judging
@@ -26,6 +27,7 @@ from services.resolver.merging import Merging
 from services.resolver.naming import Naming
 from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
+from services.resolver.removing import Removing
 from services.resolver.revoke import Deletion, Revocations, Withdrawn
 from services.resolver.said import Drafter, Said, check, said_of_assertion, said_of_fact
 from services.resolver.sameness import Chunk, Sameness
@@ -34,7 +36,7 @@ from services.resolver.voice import Spoken, Voice
 from services.resolver.voicing import Voicing
 from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
-from services.stores.memory.port import ErasableMemory, FenceStore, StagingStore, TextStore
+from services.stores.memory.port import ErasableMemory, StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
 from services.wire.predicates import predicate_out
@@ -53,7 +55,6 @@ class Parts:
     vocabulary: Vocabulary
     now: Callable[[], Instant]
     memory: ErasableMemory
-    fences: FenceStore
 
 
 class Resolver(Deciding, Erasing):
@@ -67,8 +68,9 @@ class Resolver(Deciding, Erasing):
         self._vocabulary = parts.vocabulary
         self._lexicons = lexicons = Lexicons(parts.stores.readings, parts.vocabulary)
         index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
-        self._scopes = ScopeErasing(self._graph, parts.memory, parts.fences, parts.vectors)
+        self._scopes = ScopeErasing(self._graph, parts.memory, parts.vectors)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
+        self._removing = Removing(parts.stores, parts.memory, parts.vectors, self._publisher, parts.now)
         self._sameness = Sameness(
             self._graph, parts.stores.readings, parts.vectors, parts.embedder, parts.engine
         )

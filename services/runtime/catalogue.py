@@ -55,7 +55,7 @@ def _preprocessor(resources: "Resources") -> object:
     from services.preprocessor.service import Preprocessor
 
     memory = resources.memory
-    return Preprocessor(memory.text, resources.vectors, resources.embedder, resources.now, memory.fences)
+    return Preprocessor(memory.text, resources.vectors, resources.embedder, resources.now, memory)
 
 
 def _resolver(resources: "Resources") -> object:
@@ -74,7 +74,6 @@ def _resolver(resources: "Resources") -> object:
             vocabulary=default_vocabulary(),
             now=resources.now,
             memory=memory,
-            fences=memory.fences,
         )
     )
 

@@ -128,7 +128,6 @@ async def a_world(
         vocabulary=vocabulary(single),
         now=clock,
         memory=memory,
-        fences=memory.fences,
     )
     try:
         yield World(Resolver(parts), graph, memory, vectors, engine, clock, parts)

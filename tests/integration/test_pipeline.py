@@ -14,6 +14,7 @@ from gateway.credits.money import DEFAULT_PRICES, MicroCredits
 from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
+from gateway.ingest.erasing import Erasing
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps
@@ -195,7 +196,8 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         )
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
-        pipeline = Pipeline(engine, jobs, steps, retracting, endings)
+        erasing = Erasing.over(engine, services, stores, IMPATIENT)
+        pipeline = Pipeline(engine, jobs, steps, retracting, endings, erasing)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

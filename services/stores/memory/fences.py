@@ -1,14 +1,16 @@
-"""The port of fences, a part of the memory port: what keeps late writers out of a graph that is erased.
+"""The port of erasing, a part of the memory port: fences, and what goes for good.
 
 A graph has a generation, which each erasure raises twice: when it begins and when it ends. Between the two
 the fence is up and nothing is written. Who read the graph before writes nothing after: he names the
-generation that he read.
+generation that he read. What others keep of a generation is void with it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from services.domain.ids import PassageId, RecordId, VoiceId
+from services.domain.memory import DocumentVersion, Episode
 from services.domain.scope import Scope
 
 
@@ -34,8 +36,41 @@ class FenceStore(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What of memory goes for good, whatever revision it is of.
+
+    `voice`: aspects with their records. `records`: claims of the voice alone. `ends`: of the voice, whose
+    reasons go. `targets`: ids whose decisions go, on either side; `reasons`: those of which only the reasons
+    go. `merges`: records of merges; `merge_reasons`: those of which only the reasons go.
+    """
+
+    voice: Sequence[VoiceId] = ()
+    records: Sequence[RecordId] = ()
+    ends: Sequence[RecordId] = ()
+    targets: Sequence[str] = ()
+    reasons: Sequence[str] = ()
+    merges: Sequence[RecordId] = ()
+    merge_reasons: Sequence[RecordId] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """Episodes and versions as their texts read from now on, and passages that are gone.
+
+    Of episodes: text, headings, title, source, metadata; what is staged of them goes. Of versions: text and
+    title.
+    """
+
+    episodes: Sequence[Episode] = ()
+    versions: Sequence[DocumentVersion] = ()
+    passages: Sequence[PassageId] = ()
+
+
 class ErasableMemory(Protocol):
-    """All that memory keeps of a graph, as one thing that is counted and erased."""
+    """All that memory keeps of a graph, as one thing that is counted and erased, whole or in part."""
+
+    fences: FenceStore
 
     async def rows(self, scope: Scope) -> Mapping[str, int]:
         """How many rows there are of a graph, by kind; kinds without any are left out. The fence is none."""
@@ -43,6 +78,17 @@ class ErasableMemory(Protocol):
 
     async def erase(self, scope: Scope) -> None:
         """Removes every row of a scope but its fence, in one transaction. Idempotent."""
+        ...
+
+    async def purge(self, scope: Scope, purged: Purged) -> None:
+        """Removes what an entity leaves in memory, in one transaction. Idempotent. For the resolver."""
+        ...
+
+    async def rewrite(self, scope: Scope, rewritten: Rewritten) -> None:
+        """Writes texts anew, in one transaction. Idempotent. For the preprocessor.
+
+        Raises UnstorableText before writing anything.
+        """
         ...
 
     async def compact(self) -> None:

@@ -1,11 +1,13 @@
 """A database as stores see it: transactions that read a snapshot, transactions that write."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from services.stores.errors import StoreUnavailable
 from services.stores.sql.engine import WRITES
 from services.stores.sql.failures import translated
 from services.stores.sql.isolation import Whose, bind
@@ -64,8 +66,12 @@ class Database:
                 async with self.engine.connect() as connection:
                     driver = (await connection.get_raw_connection()).driver_connection
                     assert driver is not None
-                    await driver.execute_fetchall("VACUUM")
-                    await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+                    try:
+                        await driver.execute_fetchall("VACUUM")
+                        await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+                    except sqlite3.OperationalError as error:
+                        # Another process writes, or the disk is full.
+                        raise StoreUnavailable(self.component) from error
 
     async def close(self) -> None:
         """Closes every connection. The database can be used again: connections open anew."""

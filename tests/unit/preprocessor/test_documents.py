@@ -115,7 +115,7 @@ async def test_versions_of_two_jobs_at_once_follow_each_other(bench: Bench) -> N
         bench.vectors,
         HashEmbedder(64),
         lambda: Instant(bench.clock),
-        bench.fences,
+        bench.memory,
     )
     source = pb.Source(kind="document", text="One.\n\nThree.", document_id="atlas", reference_time=NOON)
     response = await service.preprocess(SCOPE, pb.PreprocessRequest(job_id="ours", source=source))
@@ -137,7 +137,7 @@ async def test_a_conflict_that_does_not_end_is_told(bench: Bench) -> None:
         bench.vectors,
         HashEmbedder(64),
         lambda: Instant(bench.clock),
-        bench.fences,
+        bench.memory,
     )
     source = pb.Source(kind="document", text="One.", document_id="atlas", reference_time=NOON)
     with pytest.raises(WriteConflict):

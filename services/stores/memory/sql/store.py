@@ -7,6 +7,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from services.domain.scope import Scope
+from services.stores.memory.fences import Purged, Rewritten
 from services.stores.memory.port import (
     DecisionLog,
     FenceStore,
@@ -16,7 +17,7 @@ from services.stores.memory.port import (
     TextStore,
     VoiceStore,
 )
-from services.stores.memory.sql import schema
+from services.stores.memory.sql import erasing, schema
 from services.stores.memory.sql.decisions import SqlDecisionLog
 from services.stores.memory.sql.fences import SqlFenceStore
 from services.stores.memory.sql.readings import SqlReadingStore
@@ -73,6 +74,14 @@ class SqlMemory:
                 query = select(func.count()).select_from(table).where(table.c.scope == scope.key)
                 found[table.name.removeprefix("memory_")] = (await connection.execute(query)).scalar_one()
         return {kind: count for kind, count in found.items() if count}
+
+    async def purge(self, scope: Scope, purged: Purged) -> None:
+        async with self._database.write(scope) as connection:
+            await erasing.purge(connection, scope, purged)
+
+    async def rewrite(self, scope: Scope, rewritten: Rewritten) -> None:
+        async with self._database.write(scope) as connection:
+            await erasing.rewrite(connection, scope, rewritten)
 
     async def compact(self) -> None:
         await self._database.compact()
