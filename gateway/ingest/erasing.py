@@ -175,21 +175,24 @@ class Erasing:
         async def work() -> JSON:
             job = await self._jobs.find(job_id)
             asked = json.loads(await self._jobs.payload(job_id))
-            if asked["entity"]:
-                return {}
-            await self._stop_jobs(job_id, job.scope)
-            ids = await self._content.jobs(job.scope, job_id)
-            await self._engine.forget(ids)
-            await self._content.erase(job.scope, job_id)
-            if not job.scope.graph:
-                await self._content.erase_tenant(job.scope)
-            if await self._content.rows(job.scope, job_id) or await self._engine.remember(ids):
-                raise Conflict
+            if not asked["entity"]:
+                await self._content_of(job_id, job.scope)
+            await self._progress.drop_artifacts(job_id, but=COUNTED)
             await self._content.compact()
             await self._engine.compact()
             return {}
 
         return work
+
+    async def _content_of(self, job_id: JobId, scope: Scope) -> None:
+        await self._stop_jobs(job_id, scope)
+        ids = await self._content.jobs(scope, job_id)
+        await self._engine.forget(ids)
+        await self._content.erase(scope, job_id)
+        if not scope.graph:
+            await self._content.erase_tenant(scope)
+        if await self._content.rows(scope, job_id) or await self._engine.remember(ids):
+            raise Conflict
 
     def _end(self, job_id: JobId) -> Callable[[], Awaitable[JSON]]:
         async def work() -> JSON:

@@ -68,7 +68,7 @@ class Erasures:
             if accepted.fresh:
                 # Locked first: of two erasures the second finds the mark of the first.
                 await self._lock(connection, scope)
-                await _refuse_a_second(connection, scope)
+                await _refuse_a_second(connection, self._clock, scope)
                 await connection.execute(insert(erasures).values(self._row(accepted.job.id, scope, entity)))
                 if not entity:
                     await self._stop(connection, scope, accepted.job.id)
@@ -136,9 +136,11 @@ class Erasures:
         )
 
 
-async def _refuse_a_second(connection: AsyncConnection, scope: Scope) -> None:
+async def _refuse_a_second(connection: AsyncConnection, clock: DatabaseClock, scope: Scope) -> None:
     """An erasure that failed is no obstacle: its mark stays until another one succeeds."""
-    query = open_erasures(scope).join(jobs, jobs.c.id == erasures.c.id).where(jobs.c.finished_at.is_(None))
+    query = (
+        open_erasures(clock, scope).join(jobs, jobs.c.id == erasures.c.id).where(jobs.c.finished_at.is_(None))
+    )
     found = set((await connection.execute(query)).scalars())
     if found:
         raise GraphBeingErased(scope.graph) if "" in found else EntityBeingErased(scope.graph)

@@ -59,7 +59,7 @@ class Graphs:
         Raises TooManyGraphs, GraphBeingErased, EntityBeingErased.
         Locks the tenant when it makes one: lock its account after this.
         """
-        await refuse_erased(connection, scope, writing=True)
+        await refuse_erased(connection, self._clock, scope, writing=True)
         row = {
             "tenant": scope.tenant,
             "id": scope.graph,
@@ -81,7 +81,7 @@ class Graphs:
         query = select(graphs).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
         async with self._database.read(scope) as connection:
             row = (await connection.execute(query)).one_or_none()
-            await refuse_erased(connection, scope, writing=writing)
+            await refuse_erased(connection, self._clock, scope, writing=writing)
         if row is None:
             raise GraphNotFound(scope.graph)
         return _graph_of(row._mapping)
@@ -104,7 +104,7 @@ class Graphs:
         mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
         async with self._database.write(scope) as connection:
             row = (await connection.execute(select(graphs).where(mine).with_for_update())).one_or_none()
-            await refuse_erased(connection, scope, writing=True)
+            await refuse_erased(connection, self._clock, scope, writing=True)
             if row is None:
                 raise GraphNotFound(scope.graph)
             changed = change(GraphSettings.FromString(row.settings))

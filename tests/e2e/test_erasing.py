@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.credits.audit import audit
-from palimpsest.v1 import graph_pb2, job_pb2, jobs_pb2, privacy_pb2
+from palimpsest.v1 import graph_pb2, job_pb2, privacy_pb2
 from services.domain.ids import Revision
 from services.domain.scope import TenantId
 from services.stores.vectors.port import Collection
@@ -102,7 +102,7 @@ async def test_an_erased_tenant_leaves_its_ledger_alone(tmp_path: Path) -> None:
     async with a_product(tmp_path, engine=engine) as product:
         acme, globex = await product.tenant("acme"), await product.tenant("globex")
         await fill(acme, engine, "notes", CANARY)
-        await fill(acme, engine, f"second {CANARY}", CANARY)
+        await fill(acme, engine, f"second {CANARY}", f"{CANARY}b")
         twin = await fill(globex, engine, "notes", TWIN)
         before = await twin.facts()
         operator: Tenant = product.operator
@@ -116,8 +116,10 @@ async def test_an_erased_tenant_leaves_its_ledger_alone(tmp_path: Path) -> None:
         for name in ("notes", f"second {CANARY}"):
             await nothing_in_stores(product, "acme", name)
         assert holding(tmp_path, CANARY) == set()
-        refusal = await acme.refused(acme.jobs.ListJobs, jobs_pb2.ListJobsRequest())
-        assert refusal.reason in {"API_KEY_INVALID", "TENANT_SUSPENDED"}
+        # Its key is believed for a moment still: nothing can be made with it.
+        making = graph_pb2.CreateGraphRequest(graph_id="notes")
+        refusal = await acme.refused(acme.graphs.CreateGraph, making)
+        assert refusal.reason in {"GRAPH_BEING_ERASED", "API_KEY_INVALID", "TENANT_SUSPENDED"}
         stores = product.running.gateway.stores
         assert await audit(stores.ledger_database, stores.clock) == []
         assert (await stores.ledger.balance(TenantId("acme"))).held == 0
