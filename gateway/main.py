@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -27,6 +28,8 @@ from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.retracting import RetractSource
+from gateway.commands.rules import Rules
+from gateway.health import Probe
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
@@ -45,6 +48,7 @@ from palimpsest.tls import SCHEME
 from services.domain.instants import Instant
 from services.runtime.assertion import Signer
 from services.runtime.databases import service_databases
+from services.runtime.probing import STORES
 from services.runtime.settings import ServiceSettings
 from services.stores.sql.engine import Synchronous, engine_for
 from services.stores.sql.migrations import Schema, migrates
@@ -136,7 +140,13 @@ async def open_gateway(
         )
     )
     steps = Steps(
-        services, stores.jobs, stores.graphs, stores.progress, stores.prices, step_settings or StepSettings()
+        services,
+        stores.jobs,
+        stores.graphs,
+        stores.rules,
+        stores.progress,
+        stores.prices,
+        step_settings or StepSettings(),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
@@ -153,9 +163,21 @@ async def open_gateway(
     servicers = _servicers(
         settings, stores, services, pipeline, steps, documents, background, now, engine_name
     )
-    gateway = await serve(servicers, stores.keys, stores.calls, settings)
+    probes = _probes(stores, services)
+    gateway = await serve(servicers, stores.keys, stores.calls, settings, probes=probes)
     stack.push_async_callback(gateway.stop)
     return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
+
+
+def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
+    """How each thing that the gateway stands on is asked."""
+    by_recall = {store: partial(services.probe, ServiceName.RECALL, store) for store in STORES}
+    return {
+        "ledger": stores.ledger_database.probe,
+        "jobs": stores.progress_database.probe,
+        **by_recall,
+        **{name.value: partial(services.probe, name) for name in ServiceName},
+    }
 
 
 def _servicers(
@@ -197,7 +219,9 @@ def _servicers(
         settings,
     )
     return {
-        "GraphService": GraphsAndPredicates(stores.graphs, ServiceFacts(services), predicates),
+        "GraphService": GraphsAndPredicates(
+            stores.graphs, Rules(stores.rules), ServiceFacts(services), predicates
+        ),
         "MemoryService": memory,
         "RecallService": RecallServicer(
             Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads

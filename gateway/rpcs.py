@@ -35,8 +35,6 @@ class Rpc:
     capped_seconds: float = READ_SECONDS
     longest_seconds: float = READ_SECONDS
     stream: bool = False
-    operators_too: bool = False
-    """An operator's key may make it as well, of any tenant."""
 
 
 _READ = Rpc(KeyScope.READ)
@@ -78,8 +76,7 @@ _BY_SERVICE: Mapping[str, Mapping[Rpc, str]] = {
     "PrivacyService": {
         _ERASE: "EraseGraph EraseEntity",
         _OPERATE: "EraseTenant",
-        Rpc(KeyScope.READ, operators_too=True): "GetErasure",
-        _READ: "ListAuditEvents",
+        _READ: "GetErasure ListAuditEvents",
         Rpc(KeyScope.ERASE, WATCH_SECONDS, WATCH_SECONDS, stream=True): "ExportGraph ImportGraph",
     },
     "AdminService": {

@@ -1,8 +1,10 @@
 """The gateway's gRPC server: the chain, the servicers, health; started, drained and stopped."""
 
+import asyncio
 import errno
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import grpc.aio
@@ -11,6 +13,7 @@ from grpc_health.v1.health import aio as health
 from grpc_reflection.v1alpha import reflection
 
 from gateway.api.mount import Servicers, mount
+from gateway.health import Health, Probe
 from gateway.interceptors.authenticate import Authenticate
 from gateway.interceptors.keep import KeepCalls
 from gateway.interceptors.limits import Admission, TenantLimits
@@ -24,8 +27,11 @@ from gateway.tls import Certificates
 from services.domain.instants import Instant
 
 _HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+_LAST_SECONDS = 1.0
+"""For answers on their way, once all calls have ended; health watches never do."""
 _KEEPALIVE_LEAST_MS = 10_000
 """Clients that ping more often than this are cut off."""
+_KEEPALIVE_ANSWER_MS = 20_000
 
 
 def wall_clock() -> Instant:
@@ -59,14 +65,22 @@ class Gateway:
     """A running server. `port` is the one it listens on."""
 
     server: grpc.aio.Server
-    health: health.HealthServicer
+    health: Health
+    admission: Admission
     port: int
+    drain_wait_seconds: float
     drain_seconds: float
 
     async def stop(self) -> None:
-        """Says NOT_SERVING, lets calls end for `drain_seconds`, then cancels what is left."""
-        await self.health.enter_graceful_shutdown()
-        await self.server.stop(self.drain_seconds)
+        """Says NOT_SERVING, waits until no new calls are sent here, drains, stops.
+
+        While it drains, calls that are handled go on for `drain_seconds` and are then cancelled; new ones and
+        streams get UNAVAILABLE, to be repeated, elsewhere.
+        """
+        await self.health.stop()
+        await asyncio.sleep(self.drain_wait_seconds)
+        await self.admission.drain(self.drain_seconds)
+        await self.server.stop(min(self.drain_seconds, _LAST_SECONDS))
 
 
 async def serve(
@@ -75,11 +89,19 @@ async def serve(
     calls: CallLog,
     settings: GatewaySettings,
     meter: CallMeter | None = None,
+    probes: Mapping[str, Probe] | None = None,
 ) -> Gateway:
     """Starts the public API: RPCs of `servicers` (by service name), all others as NOT_IMPLEMENTED.
 
+    `probes` ask by name what it stands on (gateway/health.py).
     Raises PortTaken, TlsUnusable.
     """
+    admission = Admission(
+        settings.max_in_flight_calls,
+        settings.max_waiting_calls,
+        settings.max_streams,
+        settings.admission_wait_seconds,
+    )
     steps = Steps(
         metrics=Metrics(meter or OpenTelemetryMeter()),
         authenticate=Authenticate(
@@ -91,12 +113,7 @@ async def serve(
             )
         ),
         tenant_limits=TenantLimits(settings.tenant_limits, settings.max_streams_per_tenant, time.monotonic),
-        admission=Admission(
-            settings.max_in_flight_calls,
-            settings.max_waiting_calls,
-            settings.max_streams,
-            settings.admission_wait_seconds,
-        ),
+        admission=admission,
         keep=KeepCalls(calls),
     )
     server = grpc.aio.server(interceptors=[chain(steps)], options=_options(settings))
@@ -107,10 +124,10 @@ async def serve(
     if settings.reflection:
         reflection.enable_server_reflection([*names, _HEALTH, reflection.SERVICE_NAME], server)
     port = _listen(server, settings)
+    watched = Health(checks, probes or {}, settings.health_seconds, settings.health_probe_seconds)
+    await watched.start()
     await server.start()
-    for name in ["", *names]:
-        await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
-    return Gateway(server, checks, port, settings.drain_seconds)
+    return Gateway(server, watched, admission, port, settings.drain_wait_seconds, settings.drain_seconds)
 
 
 def _listen(server: grpc.aio.Server, settings: GatewaySettings) -> int:
@@ -131,6 +148,9 @@ def _options(settings: GatewaySettings) -> list[tuple[str, int]]:
         ("grpc.max_connection_age_grace_ms", round(settings.drain_seconds * 1000)),
         ("grpc.http2.min_ping_interval_without_data_ms", _KEEPALIVE_LEAST_MS),
         ("grpc.keepalive_permit_without_calls", 1),
+        # Who has gone without a word is found out: a watch would hold its place for an hour.
+        ("grpc.keepalive_time_ms", settings.keepalive_seconds * 1000),
+        ("grpc.keepalive_timeout_ms", _KEEPALIVE_ANSWER_MS),
         # Two servers on one port would share its calls without a word.
         ("grpc.so_reuseport", 0),
     ]

@@ -11,6 +11,7 @@ import grpc
 import grpc.aio
 import structlog
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 
 from palimpsest.internal.v1 import (
     classifier_pb2_grpc,
@@ -24,6 +25,7 @@ from services.domain.scope import Scope
 from services.runtime.assertion import METADATA_KEY, Signer
 from services.runtime.names import AFFINITY, APPLICATION, ROUTED_BY_SCOPE, TRACE
 from services.runtime.names import ServiceName as ServiceName
+from services.runtime.probing import NOBODYS, PROBE, probing_method
 from services.runtime.status import Miss, error_of_call, missed
 
 log = structlog.get_logger(__name__)
@@ -38,6 +40,8 @@ replicas are reached directly, and a queue that only grows helps nobody."""
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 2.0
 _LEAST_SECONDS = 0.05
+_PROBE_SECONDS = 60.0
+"""Whoever probes waits less, and leaves."""
 _LOST_CALLS = 3
 """How often a call may be lost under way: one that kills its replica must not kill them all."""
 
@@ -116,6 +120,16 @@ class Services:
         service = self._service_of[method]
         async with self._place(service, scope):
             return await self._repeated(scope, service, method, request, timeout_seconds)
+
+    async def probe(self, service: ServiceName, store: str = "") -> None:
+        """Asks once whether a service answers, or with `store` one that it reads. Raises ServiceError."""
+        rpc = probing_method(service)
+        method = getattr(getattr(self, service.value), rpc.name)
+        metadata = (*self._metadata(NOBODYS, service), (PROBE, store))
+        try:
+            await method(GetMessageClass(rpc.input_type)(), timeout=_PROBE_SECONDS, metadata=metadata)
+        except grpc.aio.AioRpcError as failure:
+            raise error_of_call(failure, service) from failure
 
     async def _repeated(
         self,

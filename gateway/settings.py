@@ -56,10 +56,11 @@ class GatewaySettings(BaseSettings):
     """Refused API keys after which a peer must wait."""
 
     max_in_flight_calls: int = Field(default=256, ge=1)
-    """Calls that are handled at once; streams are counted apart."""
+    """Calls that are worked on at once, at most: fewer while the event loop is late, so that each ends in
+    time. Streams, and calls that only wait for a job, are counted apart."""
     max_waiting_calls: int = Field(default=256, ge=0)
     """Calls that may wait for a place; more are refused with OVERLOADED."""
-    admission_wait_seconds: float = Field(default=1.0, gt=0)
+    admission_wait_seconds: float = Field(default=2.0, gt=0)
     """How long a call waits for a place."""
     max_streams: int = Field(default=1000, ge=1)
     """Streams (WatchJob, …) that are open at once."""
@@ -88,8 +89,18 @@ class GatewaySettings(BaseSettings):
     """HTTP/2 streams of one connection."""
     max_connection_age_seconds: int = Field(default=1800, ge=10)
     """After this a connection is closed gracefully, so that clients spread anew."""
+    keepalive_seconds: int = Field(default=120, ge=10)
+    """How often a silent connection is asked whether its client is still there."""
+    health_seconds: float = Field(default=5.0, gt=0)
+    """How often grpc.health.v1 looks at the stores and services that the gateway stands on."""
+    health_probe_seconds: float = Field(default=5.0, gt=0)
+    """After so long without an answer one of them is told as NOT_SERVING."""
+    drain_wait_seconds: float = Field(default=0.0, ge=0)
+    """How long, after a stop, calls are still taken while NOT_SERVING is told: what a balancer needs to see
+    it, some 5 seconds in Kubernetes."""
     drain_seconds: float = Field(default=10.0, ge=0)
-    """How long calls may end after a stop; then they are cancelled."""
+    """How long calls may end after that, while new ones are refused with OVERLOADED; then they are
+    cancelled."""
     reflection: bool = False
     """Serve gRPC reflection."""
     sweep_seconds: float = Field(default=5.0, gt=0)

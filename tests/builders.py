@@ -17,7 +17,7 @@ from services.domain.graph import (
     statement_id,
 )
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, SpanId, derive_id
-from services.domain.instants import Instant, instant
+from services.domain.instants import Instant, Precision, instant
 from services.domain.records import Claim, Denial, End, Judge, Source, Verdict, VerdictKind
 from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.graph.port import Alias, ClosedSpan, Commit, Revocation
@@ -164,6 +164,8 @@ class Maker:
         started_by: RecordId | None = None,
         ended_by: RecordId | None = None,
         contested: bool = False,
+        precisions: tuple[Precision, Precision] = (Precision.INSTANT, Precision.INSTANT),
+        assumed: bool = False,
     ) -> Span:
         return Span(
             id=SpanId(span_id(self.scope, statement.id, valid_at, Revision(revision))),
@@ -175,6 +177,9 @@ class Maker:
             started_by=started_by or self.record_id("claim", statement, "some"),
             ended_by=ended_by,
             contested=contested,
+            start_precision=precisions[0],
+            end_precision=precisions[1],
+            assumed=assumed,
         )
 
     def fact(
@@ -217,6 +222,11 @@ def together(commits: Iterable[Commit]) -> Commit:
         for part in parts
     }
     return replace(first, **joined)
+
+
+def without_precisions(span: Span) -> Span:
+    """As one was written before spans told how fine they are."""
+    return replace(span, start_precision=None, end_precision=None, assumed=None)
 
 
 def closing(span: Span) -> ClosedSpan:

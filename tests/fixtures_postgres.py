@@ -6,6 +6,7 @@ in production: by a role that owns nothing, on tables that another one made.
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -50,7 +51,8 @@ def migrated_template(postgres_server: PostgresServer) -> Iterator[str]:
     with postgres_server.database() as url:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f"CREATE ROLE {SERVER_ROLE} LOGIN")
-        asyncio.run(_migrate(url))
+        with ThreadPoolExecutor(1) as apart:  # whoever asks for this first may be in a loop of its own
+            apart.submit(asyncio.run, _migrate(url)).result()
         migrate_workflows(url, SERVER_ROLE)
         yield url.rpartition("/")[2]
 

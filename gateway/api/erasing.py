@@ -43,5 +43,5 @@ class ErasingServicer:
     async def GetErasure(
         self, request: privacy_pb2.GetErasureRequest, context: Context
     ) -> privacy_pb2.GetErasureResponse:
-        erasure = await self._erase.find(current_caller().owner, request.erasure_id)
+        erasure = await self._erase.find(current_caller().tenant, request.erasure_id)
         return privacy_pb2.GetErasureResponse(erasure=erasure)

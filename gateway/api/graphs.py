@@ -8,6 +8,7 @@ import grpc.aio
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
+from gateway.commands.rules import Rules
 from gateway.errors import ValidationFailed, Violation
 from gateway.interceptors.call import current_caller
 from gateway.paging import page_of, token_of
@@ -37,10 +38,11 @@ class GraphFacts(Protocol):
 
 
 class GraphServicer:
-    """CreateGraph, GetGraph, UpdateGraph and ListGraphs."""
+    """Graphs and what the gateway itself keeps of them: settings and ingestion rules."""
 
-    def __init__(self, graphs: Graphs, facts: GraphFacts) -> None:
+    def __init__(self, graphs: Graphs, rules: Rules, facts: GraphFacts) -> None:
         self._graphs = graphs
+        self._rules = rules
         self._facts = facts
 
     async def CreateGraph(
@@ -87,6 +89,21 @@ class GraphServicer:
         return graph_pb2.ListGraphsResponse(
             graphs=[graph_message(row) for row in listed.items],
             next_page_token=token_of(tenant, request, listed.after),
+        )
+
+    async def SetIngestionRule(
+        self, request: graph_pb2.SetIngestionRuleRequest, context: Context
+    ) -> graph_pb2.SetIngestionRuleResponse:
+        rule = await self._rules.set(current_caller().tenant, request.rule)
+        return graph_pb2.SetIngestionRuleResponse(rule=rule)
+
+    async def ListIngestionRules(
+        self, request: graph_pb2.ListIngestionRulesRequest, context: Context
+    ) -> graph_pb2.ListIngestionRulesResponse:
+        tenant = current_caller().tenant
+        rules, after = await self._rules.listed(tenant, request.graph_id, page_of(tenant, request))
+        return graph_pb2.ListIngestionRulesResponse(
+            rules=rules, next_page_token=token_of(tenant, request, after)
         )
 
 

@@ -12,6 +12,7 @@ from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
 from gateway.commands.retracting import RetractSource
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
+from gateway.interceptors.places import leave_place
 from gateway.paging import page_of, token_of
 from gateway.settings import GatewaySettings
 from gateway.store.job_view import JobView
@@ -57,7 +58,8 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
     ) -> memory_ingest_pb2.AddEpisodeResponse:
         caller = current_caller()
         limits = IngestLimits(self._settings.max_document_bytes, self._max_jobs(caller))
-        return await self._add(caller.scope(request.graph_id), request, limits, downstream_seconds(caller))
+        scope, seconds = caller.scope(request.graph_id), downstream_seconds(caller)
+        return await self._add(scope, request, limits, seconds, leave_place)
 
     async def AssertTriples(
         self, request: memory_ingest_pb2.AssertTriplesRequest, context: Context

@@ -3,6 +3,7 @@
 from gateway.api.graphs import Context, GraphFacts, GraphServicer
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Place
+from gateway.commands.rules import Rules
 from gateway.interceptors.call import current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
 from gateway.store.graphs import Graphs
@@ -12,8 +13,8 @@ from palimpsest.v1 import graph_pb2
 class GraphsAndPredicates(GraphServicer):
     """All of GraphServicer, DeclarePredicate and ListPredicates."""
 
-    def __init__(self, graphs: Graphs, facts: GraphFacts, predicates: Predicates) -> None:
-        super().__init__(graphs, facts)
+    def __init__(self, graphs: Graphs, rules: Rules, facts: GraphFacts, predicates: Predicates) -> None:
+        super().__init__(graphs, rules, facts)
         self._predicates = predicates
 
     async def DeclarePredicate(

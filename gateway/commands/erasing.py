@@ -90,8 +90,8 @@ class Erase:
         entity = found.entity.entity.id
         return await self._accepted(await self._order(scope, asked, entity), entity)
 
-    async def find(self, tenant: TenantId | None, erasure: str) -> privacy_pb2.Erasure:
-        """An erasure of a tenant; of any for an operator (None). Raises ErasureNotFound."""
+    async def find(self, tenant: TenantId, erasure: str) -> privacy_pb2.Erasure:
+        """An erasure of a tenant. Raises ErasureNotFound."""
         return erasure_message(await self._erasures.find(tenant, JobId(erasure)))
 
     async def _order(self, scope: Scope, asked: Asked, entity: str = "") -> Order:

@@ -63,8 +63,11 @@ class AddEpisode:
         request: memory_ingest_pb2.AddEpisodeRequest,
         limits: IngestLimits,
         timeout_seconds: float,
+        before_waiting: Callable[[], None] = lambda: None,
     ) -> memory_ingest_pb2.AddEpisodeResponse:
         """The job as it stands when `wait_for` is reached or time runs out.
+
+        `before_waiting` is called when all that is left to do is to wait.
 
         Raises ValidationFailed, DocumentTooLarge, InsufficientCredits, MaxCreditsExceeded, TooManyJobs,
         TooManyGraphs, DailyBytesExceeded, RequestIdReused.
@@ -94,11 +97,11 @@ class AddEpisode:
         if not accepted.job.finished:
             await self._pipeline.submit(accepted.job)
         left = until - asyncio.get_running_loop().time()
-        job = (
-            await self._view.wait(scope.tenant, accepted.job.id, request.wait_for, left)
-            if request.wait_for
-            else await self._view.read(scope.tenant, accepted.job.id)
-        )
+        if request.wait_for:
+            before_waiting()
+            job = await self._view.wait(scope.tenant, accepted.job.id, request.wait_for, left)
+        else:
+            job = await self._view.read(scope.tenant, accepted.job.id)
         return memory_ingest_pb2.AddEpisodeResponse(job=job, quote=quote, replayed=not accepted.fresh)
 
     async def _quote(

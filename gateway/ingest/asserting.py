@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gateway.convert.assertions import assertions_in
 from gateway.services import Services
 from gateway.store.job_values import Job
+from gateway.store.rules import IngestionRules
 from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2
 from palimpsest.v1.memory_ingest_pb2 import AssertTriplesRequest
 
@@ -12,8 +13,9 @@ from palimpsest.v1.memory_ingest_pb2 import AssertTriplesRequest
 class Asserting:
     """Idempotent by job. Raises ServiceError."""
 
-    def __init__(self, services: Services, seconds: float) -> None:
+    def __init__(self, services: Services, rules: IngestionRules, seconds: float) -> None:
         self._services = services
+        self._rules = rules
         self._seconds = seconds
 
     async def recorded(self, job: Job) -> resolver_pb2.AssertResponse:
@@ -23,6 +25,9 @@ class Asserting:
     async def record(self, job: Job, asked: AssertTriplesRequest) -> resolver_pb2.AssertResponse:
         """One episode for each reference time, one passage for each triple, one revision for all."""
         assertions = assertions_in(asked, job.created_at)
+        trust = (await self._rules.for_text(job.scope, asked.source)).trust
+        for one in assertions:
+            one.message.confidence *= trust
         times = sorted({one.attested_at for one in assertions})
         recorded = await self._services.call(
             job.scope,

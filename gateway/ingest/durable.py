@@ -174,6 +174,8 @@ class DurableEngine:
             application_version="ingest-1",
             enable_otlp=False,
             log_level="WARNING",
+            # Nothing here waits for notifications; a stop waits for the sleep of who looks for them.
+            notification_listener_polling_interval_sec=self._settings.polling_seconds,
         )
 
 

@@ -17,6 +17,7 @@ from gateway.store.graphs import Graphs
 from gateway.store.job_values import Job
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
+from gateway.store.rules import IngestionRules
 from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2, values_pb2
 from palimpsest.v1 import episode_pb2, job_pb2
 from palimpsest.v1.episode_pb2 import ChunkStage
@@ -47,6 +48,7 @@ class Steps:
         services: Services,
         jobs: Jobs,
         graphs: Graphs,
+        rules: IngestionRules,
         progress: Progress,
         prices: Prices,
         settings: StepSettings,
@@ -57,9 +59,9 @@ class Steps:
         self._prices = prices
         self.settings = settings
         self._understanding = Understanding(
-            services, graphs, progress, settings.store_seconds, settings.model_seconds
+            services, graphs, rules, progress, settings.store_seconds, settings.model_seconds
         )
-        self.asserting = Asserting(services, settings.model_seconds)
+        self.asserting = Asserting(services, rules, settings.model_seconds)
 
     async def going_on(self, job_id: JobId) -> JSON:
         """Nothing, or the status of a job whose tenant asked it to stop."""

@@ -4,6 +4,7 @@ from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Job
 from gateway.store.progress import Progress
+from gateway.store.rules import IngestionRules, Ruled
 from palimpsest.internal.v1 import classifier_pb2, extractor_pb2, recall_pb2, values_pb2
 
 UNDERSTOOD = "understood"
@@ -17,12 +18,14 @@ class Understanding:
         self,
         services: Services,
         graphs: Graphs,
+        rules: IngestionRules,
         progress: Progress,
         store_seconds: float,
         model_seconds: float,
     ) -> None:
         self._services = services
         self._graphs = graphs
+        self._rules = rules
         self._progress = progress
         self._store_seconds = store_seconds
         self._model_seconds = model_seconds
@@ -48,7 +51,8 @@ class Understanding:
             self._store_seconds,
         )
         setting = context.setting
-        await self._tell(job, time_zone, setting)
+        ruled = await self._rules.for_text(job.scope, setting.source)
+        await self._tell(job, time_zone, setting, ruled)
         extracted = await services.call(
             job.scope,
             services.extractor.Extract,
@@ -69,15 +73,19 @@ class Understanding:
                 self._model_seconds,
             )
             understood.world.extend(classified.world)
+            for fact in understood.world:
+                fact.confidence *= ruled.trust
             understood.voice.extend(classified.voice)
             understood.dropped.extend(classified.dropped)
             understood.receipts.extend(classified.receipts)
         return understood
 
-    async def _tell(self, job: Job, time_zone: str, setting: values_pb2.Setting) -> None:
-        """What only the gateway knows: the graph's user, languages and time zone."""
+    async def _tell(self, job: Job, time_zone: str, setting: values_pb2.Setting, ruled: Ruled) -> None:
+        """What only the gateway knows: the graph's user, languages and time zone, the source's rules."""
         settings = (await self._graphs.get(job.scope)).settings
         setting.user_name = settings.user_name
         setting.time_zone = time_zone or settings.time_zone or "UTC"
         del setting.languages[:]
         setting.languages.extend(settings.languages)
+        del setting.rules[:]
+        setting.rules.extend(ruled.instructions)

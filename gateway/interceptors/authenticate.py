@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from gateway.errors import ScopeMissing
 from gateway.interceptors.call import Call, set_caller
-from gateway.keys import Authenticator, KeyScope
+from gateway.keys import Authenticator
 
 AUTHORIZATION = "authorization"
 _BEARER = "bearer "
@@ -26,8 +26,7 @@ class Authenticate:
         key = shown[len(_BEARER) :] if shown.lower().startswith(_BEARER) else ""
         call.key = await self._authenticator.authenticate(key, host_of(call.context.peer()))
         caller = call.caller
-        operates = call.rpc.operators_too and KeyScope.OPERATOR in caller.scopes
-        if call.rpc.scope not in caller.scopes and not operates:
+        if call.rpc.scope not in caller.scopes:
             raise ScopeMissing(call.rpc.scope)
         set_caller(caller)
         yield

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gateway.errors import Overloaded, RateLimited
 from gateway.interceptors.call import Call
+from gateway.interceptors.places import Places
 from gateway.store.tenants import Limits
 
 TRACKED_TENANTS = 10_000
@@ -80,43 +81,73 @@ class TenantLimits:
 
 
 class Admission:
-    """Lets in so many calls and streams at once; a few more wait a moment, the rest are refused."""
+    """Lets in as many calls as there are places, and so many streams; a few more wait, the rest are refused.
+
+    Draining, it lets in nothing: what is handled ends, streams are ended.
+    """
 
     def __init__(self, max_in_flight: int, max_waiting: int, max_streams: int, wait_seconds: float) -> None:
-        self._slots = asyncio.Semaphore(max_in_flight)
-        self._max_waiting = max_waiting
+        self._places = Places(max_in_flight, max_waiting, wait_seconds)
         self._max_streams = max_streams
-        self._wait_seconds = wait_seconds
-        self._waiting = 0
-        self._streams = 0
+        self._calls = 0
+        self._streams: set[asyncio.Timeout] = set()
+        self._draining = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def drain(self, seconds: float) -> None:
+        """From now on refuses what is new; returns when all has ended, or the time is over."""
+        self._draining = True
+        for stream in self._streams:
+            stream.reschedule(asyncio.get_running_loop().time())
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            return
 
     @asynccontextmanager
     async def around(self, call: Call) -> AsyncIterator[None]:
         if call.rpc is None:
             yield
-        elif call.rpc.stream:
-            if self._streams >= self._max_streams:
-                raise Overloaded("the gateway")
-            self._streams += 1
-            try:
-                yield
-            finally:
-                self._streams -= 1
-        else:
-            await self._enter()
-            try:
-                yield
-            finally:
-                self._slots.release()
-
-    async def _enter(self) -> None:
-        if self._slots.locked() and self._waiting >= self._max_waiting:
+            return
+        if self._draining:
             raise Overloaded("the gateway")
-        self._waiting += 1
+        self._calls += 1
+        self._idle.clear()
         try:
-            async with asyncio.timeout(self._wait_seconds):
-                await self._slots.acquire()
-        except TimeoutError as error:
-            raise Overloaded("the gateway") from error
+            async with self._stream() if call.rpc.stream else self._call(_owner(call)):
+                yield
         finally:
-            self._waiting -= 1
+            self._calls -= 1
+            if not self._calls:
+                self._idle.set()
+
+    @asynccontextmanager
+    async def _stream(self) -> AsyncIterator[None]:
+        if len(self._streams) >= self._max_streams:
+            raise Overloaded("the gateway")
+        drained = asyncio.timeout(None)
+        try:
+            async with drained:
+                self._streams.add(drained)
+                try:
+                    yield
+                finally:
+                    self._streams.discard(drained)
+        except TimeoutError as error:
+            if drained.expired():
+                raise Overloaded("the gateway") from error
+            raise
+
+    @asynccontextmanager
+    async def _call(self, owner: str) -> AsyncIterator[None]:
+        async with self._places.taken(owner):
+            if self._draining:
+                raise Overloaded("the gateway")
+            yield
+
+
+def _owner(call: Call) -> str:
+    """Whose places a call takes: its tenant's, or its operator's key's."""
+    return "" if call.key is None else call.caller.owner or call.caller.key

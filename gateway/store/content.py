@@ -15,6 +15,7 @@ from gateway.store.tables import (
     calls,
     graphs,
     holds,
+    ingestion_rules,
     jobs,
     journal_groups,
     outbox,
@@ -116,7 +117,11 @@ def _rows(scope: Scope, but: JobId) -> Sequence[tuple[Table, ColumnElement[bool]
         logged = select(calls.c.request).where(named)
         of_graph = or_(requests.c.graph == scope.graph, requests.c.job.in_(ids))
         asked = and_(asked, or_(of_graph, and_(requests.c.graph.is_(None), requests.c.key.in_(logged))))
+    ruled = ingestion_rules.c.tenant == scope.tenant
+    if scope.graph:
+        ruled = and_(ruled, ingestion_rules.c.graph == scope.graph)
     return (
+        (ingestion_rules, ruled),
         (requests, asked),
         (calls, named),
         (outbox, outbox.c.job.in_(ids)),

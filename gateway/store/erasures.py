@@ -29,9 +29,7 @@ from services.domain.ids import JobId
 from services.domain.instants import Instant
 from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.sql.database import Database
-from services.stores.sql.isolation import Across, OfTenant
-
-_ANYBODYS = Across("erasures: an operator reads those of every tenant")
+from services.stores.sql.isolation import OfTenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +72,11 @@ class Erasures:
                     await self._stop(connection, scope, accepted.job.id)
         return accepted
 
-    async def find(self, tenant: TenantId | None, id: JobId) -> Erasure:
-        """An erasure of a tenant; of any for an operator (None). Raises ErasureNotFound."""
+    async def find(self, tenant: TenantId, id: JobId) -> Erasure:
+        """Raises ErasureNotFound; the same for another tenant's."""
         query = select(erasures, jobs.c.state.label("job_state")).outerjoin(jobs, jobs.c.id == erasures.c.id)
-        query = query.where(erasures.c.id == id)
-        if tenant is not None:
-            query = query.where(erasures.c.tenant == tenant)
-        async with self._database.read(_ANYBODYS if tenant is None else OfTenant(tenant)) as connection:
+        query = query.where(erasures.c.id == id, erasures.c.tenant == tenant)
+        async with self._database.read(OfTenant(tenant)) as connection:
             row = (await connection.execute(query)).one_or_none()
         if row is None:
             raise ErasureNotFound(id)
@@ -99,9 +95,18 @@ class Erasures:
             if entity is None:
                 return
             await connection.execute(update(erasures).where(this).values(done))
-            if not entity and scope.graph:
-                mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
-                await connection.execute(graphs.delete().where(mine))
+            if not entity:
+                await self._covered(connection, scope)
+
+    async def _covered(self, connection: AsyncConnection, scope: Scope) -> None:
+        """What failed before has been done with this; and the graph's own row goes."""
+        left = and_(erasures.c.tenant == scope.tenant, erasures.c.finished_at.is_(None))
+        if scope.graph:
+            left = and_(left, erasures.c.graph == scope.graph)
+            mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+            await connection.execute(graphs.delete().where(mine))
+        failed = {"state": JobState.FAILED, "finished_at": self._clock.now()}
+        await connection.execute(update(erasures).where(left).values(failed))
 
     def _row(self, id: JobId, scope: Scope, entity: str) -> dict[str, Any]:
         return {

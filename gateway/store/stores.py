@@ -20,6 +20,7 @@ from gateway.store.keys import ApiKeys
 from gateway.store.progress import Progress
 from gateway.store.quotas import Quotas
 from gateway.store.requests import Requests
+from gateway.store.rules import IngestionRules
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.tenants import Limits, Tenants
 from services.stores.sql.database import Database
@@ -42,6 +43,7 @@ class Stores:
     tenants: Tenants
     keys: ApiKeys
     graphs: Graphs
+    rules: IngestionRules
     requests: Requests
     calls: CallLog
     jobs: Jobs
@@ -106,6 +108,7 @@ async def open_stores(
         tenants=Tenants(database, clock),
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
+        rules=IngestionRules(database, clock, graphs),
         requests=Requests(database, clock),
         calls=CallLog(database, clock),
         jobs=jobs,

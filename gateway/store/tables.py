@@ -7,6 +7,7 @@ ledger's; on PostgreSQL they may share a database (docs/adr/0006-accept-in-one-t
 from sqlalchemy import (
     CheckConstraint,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -236,6 +237,17 @@ text_days = Table(
     Column("tenant", Key, primary_key=True),
     Column("day", Integer, primary_key=True, comment="days since 1970, UTC"),
     Column("bytes", Int64, nullable=False, comment="of text and assertions accepted"),
+)
+
+ingestion_rules = Table(
+    "ingestion_rules",
+    LEDGER,
+    Column("tenant", Key, primary_key=True),
+    Column("graph", Key, primary_key=True, comment="empty: every graph of the tenant"),
+    Column("source", Key, primary_key=True),
+    Column("trust", Double, comment="0 to 1; NULL where it is not said"),
+    Column("instructions", Prose, nullable=False),
+    Column("updated_at", Int64, nullable=False),
 )
 
 price_tables = Table(

@@ -1,4 +1,4 @@
-"""`document show`, `document delete` and `source retract`."""
+"""`document show`, `document delete`, and what is said of sources: `source retract` and their rules."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from palimpsest.cli import words
+from palimpsest.cli import rules, words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.facts import GraphId
 from palimpsest.cli.jobs import finish, follow, job_of
@@ -28,6 +28,7 @@ def app() -> typer.Typer:
 def sources() -> typer.Typer:
     listed = typer.Typer(no_args_is_help=True, help="Sources: what episodes say they come from.")
     command(listed, "retract")(retract)
+    rules.add_to(listed)
     return listed
 
 

@@ -627,7 +627,9 @@ Global___ListPredicatesResponse: _TypeAlias = ListPredicatesResponse  # noqa: Y0
 
 @_typing.final
 class IngestionRule(_message.Message):
-    """What holds for texts of one source."""
+    """What holds for texts of one source. Where a graph has a rule and there is one for every graph, the model
+    is told the words of both, and the trust of the graph's own counts, if it says one.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -640,9 +642,11 @@ class IngestionRule(_message.Message):
     source: _builtins.str
     """The source, as given with episodes."""
     trust: _builtins.float
-    """0 to 1; what its claims weigh. Absent: 1."""
+    """0 to 1; what its claims weigh: their confidence is multiplied by it as they are recorded. Absent: 1."""
     instructions: _builtins.str
-    """What to keep or leave out, in words for the model."""
+    """What to keep or leave out, in words for the model. It can narrow or widen what is worth keeping and
+    nothing else. The offline engine reads no words.
+    """
     def __init__(
         self,
         *,

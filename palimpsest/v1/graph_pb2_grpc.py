@@ -132,15 +132,17 @@ class GraphServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetIngestionRule(self, request, context):
-        """Sets what holds for texts of one source: trust and instructions. Replaces the rule that is there;
-        idempotent.
+        """Sets what holds for texts of one source, understood from then on: trust and instructions. Replaces
+        the rule that is there; idempotent. Makes the graph if it isn't there.
+
+        Errors: VALIDATION_FAILED (also beyond 1,000 rules for a graph), TOO_MANY_GRAPHS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListIngestionRules(self, request, context):
-        """Lists ingestion rules by source.
+        """Lists ingestion rules by source. Errors: GRAPH_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

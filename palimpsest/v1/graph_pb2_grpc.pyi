@@ -57,11 +57,13 @@ class GraphServiceStub:
     ListPredicates: _grpc.UnaryUnaryMultiCallable[_graph_pb2.ListPredicatesRequest, _graph_pb2.ListPredicatesResponse]
     """Lists the predicates of a graph by name: declared, default and met ones. Errors: GRAPH_NOT_FOUND."""
     SetIngestionRule: _grpc.UnaryUnaryMultiCallable[_graph_pb2.SetIngestionRuleRequest, _graph_pb2.SetIngestionRuleResponse]
-    """Sets what holds for texts of one source: trust and instructions. Replaces the rule that is there;
-    idempotent.
+    """Sets what holds for texts of one source, understood from then on: trust and instructions. Replaces
+    the rule that is there; idempotent. Makes the graph if it isn't there.
+
+    Errors: VALIDATION_FAILED (also beyond 1,000 rules for a graph), TOO_MANY_GRAPHS.
     """
     ListIngestionRules: _grpc.UnaryUnaryMultiCallable[_graph_pb2.ListIngestionRulesRequest, _graph_pb2.ListIngestionRulesResponse]
-    """Lists ingestion rules by source."""
+    """Lists ingestion rules by source. Errors: GRAPH_NOT_FOUND."""
 
 @_typing.type_check_only
 class GraphServiceAsyncStub(GraphServiceStub):
@@ -92,11 +94,13 @@ class GraphServiceAsyncStub(GraphServiceStub):
     ListPredicates: _aio.UnaryUnaryMultiCallable[_graph_pb2.ListPredicatesRequest, _graph_pb2.ListPredicatesResponse]  # type: ignore[assignment]
     """Lists the predicates of a graph by name: declared, default and met ones. Errors: GRAPH_NOT_FOUND."""
     SetIngestionRule: _aio.UnaryUnaryMultiCallable[_graph_pb2.SetIngestionRuleRequest, _graph_pb2.SetIngestionRuleResponse]  # type: ignore[assignment]
-    """Sets what holds for texts of one source: trust and instructions. Replaces the rule that is there;
-    idempotent.
+    """Sets what holds for texts of one source, understood from then on: trust and instructions. Replaces
+    the rule that is there; idempotent. Makes the graph if it isn't there.
+
+    Errors: VALIDATION_FAILED (also beyond 1,000 rules for a graph), TOO_MANY_GRAPHS.
     """
     ListIngestionRules: _aio.UnaryUnaryMultiCallable[_graph_pb2.ListIngestionRulesRequest, _graph_pb2.ListIngestionRulesResponse]  # type: ignore[assignment]
-    """Lists ingestion rules by source."""
+    """Lists ingestion rules by source. Errors: GRAPH_NOT_FOUND."""
 
 class GraphServiceServicer(metaclass=_abc_1.ABCMeta):
     """Makes graphs and says how they read text."""
@@ -166,8 +170,10 @@ class GraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _graph_pb2.SetIngestionRuleRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_graph_pb2.SetIngestionRuleResponse, _abc.Awaitable[_graph_pb2.SetIngestionRuleResponse]]:
-        """Sets what holds for texts of one source: trust and instructions. Replaces the rule that is there;
-        idempotent.
+        """Sets what holds for texts of one source, understood from then on: trust and instructions. Replaces
+        the rule that is there; idempotent. Makes the graph if it isn't there.
+
+        Errors: VALIDATION_FAILED (also beyond 1,000 rules for a graph), TOO_MANY_GRAPHS.
         """
 
     @_abc_1.abstractmethod
@@ -176,6 +182,6 @@ class GraphServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _graph_pb2.ListIngestionRulesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_graph_pb2.ListIngestionRulesResponse, _abc.Awaitable[_graph_pb2.ListIngestionRulesResponse]]:
-        """Lists ingestion rules by source."""
+        """Lists ingestion rules by source. Errors: GRAPH_NOT_FOUND."""
 
 def add_GraphServiceServicer_to_server(servicer: GraphServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 from services.domain.graph import Span, Statement, span_id
 from services.domain.ids import RecordId, Revision, StatementId
-from services.domain.instants import Instant, Interval
+from services.domain.instants import Instant, Interval, Precision
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.domain.slots import AS_WRITTEN, CardinalityOf, Reading, competition, flagged
@@ -129,11 +129,11 @@ def changes(
     `spans` are those of the same closure, past ones welcome. What an earlier attempt at the same revision
     wrote is not counted, so that a replay answers the same. A span that stays as it is, is left alone.
     """
-    before = {_said_by(span): span for span in believed(spans, Revision(revision - 1))}
+    before = {said_by(span): span for span in believed(spans, Revision(revision - 1))}
     after = [_span(scope, revision, each) for each in derived]
-    kept = before.keys() & {_said_by(span) for span in after}
+    kept = before.keys() & {said_by(span) for span in after}
     return BeliefChanges(
-        opened=tuple(span for span in after if _said_by(span) not in kept),
+        opened=tuple(span for span in after if said_by(span) not in kept),
         closed=tuple(span for said, span in before.items() if said not in kept),
     )
 
@@ -153,12 +153,32 @@ def hull(spans: Iterable[Span]) -> Interval | None:
     )
 
 
-_Said = tuple[StatementId, Instant | None, Instant | None, RecordId, RecordId | None, bool]
+Said = tuple[
+    StatementId,
+    Instant | None,
+    Instant | None,
+    RecordId,
+    RecordId | None,
+    bool,
+    Precision | None,
+    Precision | None,
+    bool | None,
+]
 
 
-def _said_by(span: Span) -> _Said:
-    """What a span says, without when it was believed."""
-    return span.statement, span.valid_at, span.invalid_at, span.started_by, span.ended_by, span.contested
+def said_by(span: Span | DerivedSpan) -> Said:
+    """What a span says, without when it was believed. How fine its borders are is part of it: it is shown."""
+    return (
+        span.statement,
+        span.valid_at,
+        span.invalid_at,
+        span.started_by,
+        span.ended_by,
+        span.contested,
+        span.start_precision,
+        span.end_precision,
+        span.assumed,
+    )
 
 
 def _span(scope: Scope, revision: Revision, derived: DerivedSpan) -> Span:
@@ -172,4 +192,7 @@ def _span(scope: Scope, revision: Revision, derived: DerivedSpan) -> Span:
         started_by=derived.started_by,
         ended_by=derived.ended_by,
         contested=derived.contested,
+        start_precision=derived.start_precision,
+        end_precision=derived.end_precision,
+        assumed=derived.assumed,
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from services.domain.ids import EntityId, RecordId, Revision, SpanId, StatementId, derive_id
-from services.domain.instants import Instant
+from services.domain.instants import Instant, Precision
 from services.domain.scope import Scope
 
 
@@ -85,7 +85,9 @@ class Span:
     """A statement holds in `[valid_at, invalid_at)`, as believed in revisions `[known_from, known_to)`.
 
     None: unknown start, still holds, still believed. `started_by` is the claim and `ended_by` the claim,
-    end or denial that caused each border. Written once; only `known_to` is set later.
+    end or denial that caused each border. How fine the borders are known, and whether the start is only
+    assumed, is as derived (timeline.py); None where it was written before that was kept. Written once; only
+    `known_to` is set later.
     """
 
     id: SpanId
@@ -97,6 +99,9 @@ class Span:
     started_by: RecordId
     ended_by: RecordId | None
     contested: bool = False
+    start_precision: Precision | None = None
+    end_precision: Precision | None = None
+    assumed: bool | None = None
 
 
 def statement_id(

@@ -194,16 +194,28 @@ def _each(records: Records) -> list[Evidence]:
 
 
 def start_precision(span: Span, causes: Causes) -> Precision:
-    """How fine the start of a span is, by what caused it; an instant where nothing says."""
+    """How fine the start of a span is known; as its cause has it where the span was written without."""
+    if span.start_precision is not None:
+        return span.start_precision
     return _border(causes.by_id.get(span.started_by), own=True)
 
 
 def end_precision(span: Span, causes: Causes) -> Precision:
     """The same for its end."""
+    if span.end_precision is not None:
+        return span.end_precision
     record = causes.by_id.get(span.ended_by) if span.ended_by else None
     if isinstance(record, Claim) and record.statement == span.statement:
         return record.end_precision
     return _border(record, own=False)
+
+
+def assumed(span: Span, causes: Causes) -> bool:
+    """Whether a span starts where it was said, not where it is known to have begun."""
+    if span.assumed is not None:
+        return span.assumed
+    started = causes.by_id.get(span.started_by)
+    return isinstance(started, Claim) and started.start is None
 
 
 def _border(record: Evidence | None, own: bool) -> Precision:

@@ -10,7 +10,7 @@ from services.domain.instants import Instant
 from services.domain.lexicon import Lexicon
 from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
-from services.recall.causes import Causes, Evidence, end_precision, read_causes, start_precision
+from services.recall.causes import Causes, Evidence, assumed, end_precision, read_causes, start_precision
 from services.recall.confidence import confidence
 from services.recall.messages import entity_out, predicate_out, record_out
 from services.recall.readings import AS_THEMSELVES, ReadAs
@@ -100,7 +100,7 @@ class Described:
             contested=span.contested,
             valid_at_precision=precision_out(start_precision(span, self.causes)),
             invalid_at_precision=precision_out(end_precision(span, self.causes)),
-            start_assumed=isinstance(started, Claim) and started.start is None,
+            start_assumed=assumed(span, self.causes),
             ended_by_kind=KINDS[type(ended)] if ended else pb.FACT_KIND_UNSPECIFIED,
             ended_by_statement=ended.statement if ended else "",
             ended_by_reason=ended.reason.name.lower() if isinstance(ended, End) else "",

@@ -6,7 +6,7 @@ from palimpsest.internal.v1 import recall_diff_pb2 as diff_pb
 from palimpsest.internal.v1 import recall_lists_pb2 as lists_pb
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.errors import EpisodeNotFound, VoiceAspectNotFound
-from services.domain.ids import EpisodeId, VoiceId
+from services.domain.ids import EntityId, EpisodeId, VoiceId
 from services.domain.scope import Scope
 from services.domain.voice import claims_at
 from services.recall.browsing import Browsing
@@ -24,6 +24,9 @@ from services.recall.seeds import Names
 from services.recall.statements import Statements
 from services.recall.surroundings import Surroundings
 from services.stores.memory.lexicons import Lexicons
+from services.stores.vectors.port import Collection
+
+_NONE = "00000000-0000-5000-8000-000000000000"
 
 
 class Recall:
@@ -49,7 +52,7 @@ class Recall:
         self._entities = Entities(parts, revisions, names, self._predicates, readings)
         self._browsing = Browsing(parts, revisions)
         self._diffs = Diffs(parts, revisions, readings)
-        self._surroundings = Surroundings(parts, readings)
+        self._surroundings = Surroundings(parts, readings, lexicons)
 
     @property
     def held_scopes(self) -> int:
@@ -74,6 +77,16 @@ class Recall:
         del request
         self.forget(scope)
         return erasing_pb.ForgetScopeResponse()
+
+    async def probe(self, scope: Scope, store: str) -> None:
+        """Reads of one store (graph, memory, vectors) what no scope has. Raises StoreUnavailable."""
+        match store:
+            case "graph":
+                await self._parts.graph.entities(scope, [EntityId(_NONE)])
+            case "memory":
+                await self._parts.revisions.current(scope)
+            case "vectors":
+                await self._parts.vectors.fetch(scope, Collection.PASSAGES, [_NONE])
 
     async def recall(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
         """Answers any question. Raises ValidationFailed, EntityNotFound, RevisionNotReady, EngineError."""

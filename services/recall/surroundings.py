@@ -6,8 +6,8 @@ from palimpsest.internal.v1 import recall_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
 from services.domain.errors import EpisodeNotFound
 from services.domain.graph import EntityType
-from services.domain.ids import EpisodeId, PassageId, StatementId
-from services.domain.memory import Episode, Passage
+from services.domain.ids import EpisodeId, PassageId, Revision, StatementId
+from services.domain.memory import Episode, EpisodeKind, Passage
 from services.domain.scope import Scope
 from services.llm.port import Vectors
 from services.llm.tasks import KnownFact
@@ -15,6 +15,7 @@ from services.recall.care import at_once
 from services.recall.parts import Parts
 from services.recall.readings import Readings, shown_as
 from services.stores.graph.port import AsOf, StatementView
+from services.stores.memory.lexicons import Lexicons
 from services.stores.vectors.port import Collection
 from services.wire.facts import known_out, turn_of
 
@@ -25,6 +26,8 @@ LIKE = 0.75
 """The least cosine of what counts as similar."""
 SEARCHED = 12
 """Hits read for each passage, so that enough are left without the episode's own."""
+DECLARED = 50
+"""Predicates of the tenant's own that are offered, by name, before those of similar facts."""
 MAX_TURNS = 64
 """Turns of an episode that are searched by; a chunk has seldom more."""
 
@@ -32,7 +35,8 @@ MAX_TURNS = 64
 class Surroundings:
     """Gathers the context of an episode."""
 
-    def __init__(self, parts: Parts, readings: Readings) -> None:
+    def __init__(self, parts: Parts, readings: Readings, lexicons: Lexicons) -> None:
+        self._lexicons = lexicons
         self._parts = parts
         self._readings = readings
 
@@ -43,9 +47,11 @@ class Surroundings:
             raise EpisodeNotFound(request.episode_id)
         episode = found[0]
         passages = await self._parts.text.passages_of(scope, episode.id)
+        current = await self._parts.revisions.current(scope)
         async with at_once() as group:
             recent = group.create_task(self._recent(scope, episode))
-            like = group.create_task(self._like(scope, episode, passages))
+            declared = group.create_task(self._lexicons.at(scope, current))
+            like = group.create_task(self._like(scope, episode, passages, current))
         similar, facts = like.result()
         setting = values.Setting(
             kind=episode.kind,
@@ -56,20 +62,32 @@ class Surroundings:
             similar=similar,
             known_facts=[_known(view) for view in facts],
             known_entities=_entities(facts),
-            known_predicates=list(dict.fromkeys(view.predicate.name for view in facts)),
+            known_predicates=list(
+                dict.fromkeys(
+                    [*sorted(declared.result().declared)[:DECLARED], *(view.predicate.name for view in facts)]
+                )
+            ),
         )
         turns = [turn_of(passage, episode.reference_time) for passage in passages]
         return pb.GatherContextResponse(turns=turns, setting=setting)
 
     async def _recent(self, scope: Scope, episode: Episode) -> list[str]:
-        """The latest texts of the session before this one, newest first."""
-        if episode.session is None:
+        """The latest texts of the session before this one, newest first: those of its own job, then others.
+
+        What was said a chunk ago is what "she" in this one means, also where the session has no name.
+        """
+        if episode.session is None and episode.kind is not EpisodeKind.CONVERSATION:
             return []
-        recent = await self._parts.text.recent(scope, episode.session, episode.created_at, RECENT + 1)
-        return [one.text for one in recent if one.id != episode.id and one.text][:RECENT]
+        earlier: list[Episode] = []
+        if episode.position:
+            together = await self._parts.text.episodes_of_job(scope, episode.job)
+            earlier = [one for one in reversed(together) if one.position < episode.position]
+        if episode.session is not None:
+            earlier += await self._parts.text.recent(scope, episode.session, episode.created_at, RECENT + 1)
+        return [one.text for one in earlier if one.text and one.deleted_at is None][:RECENT]
 
     async def _like(
-        self, scope: Scope, episode: Episode, passages: Sequence[Passage]
+        self, scope: Scope, episode: Episode, passages: Sequence[Passage], current: Revision
     ) -> tuple[list[str], list[StatementView]]:
         texts = [passage.with_speaker for passage in passages if passage.text.strip()][:MAX_TURNS]
         if not texts:
@@ -77,7 +95,7 @@ class Surroundings:
         vectors = await self._parts.embedder.passages(texts)
         async with at_once() as group:
             similar = group.create_task(self._similar(scope, episode, vectors))
-            facts = group.create_task(self._facts(scope, vectors))
+            facts = group.create_task(self._facts(scope, vectors, current))
         return similar.result(), facts.result()
 
     async def _similar(self, scope: Scope, episode: Episode, vectors: Vectors) -> list[str]:
@@ -88,9 +106,8 @@ class Surroundings:
         others.sort(key=lambda passage: (-scores[passage.id], passage.id))
         return list(dict.fromkeys(passage.text for passage in others))[:SIMILAR]
 
-    async def _facts(self, scope: Scope, vectors: Vectors) -> list[StatementView]:
+    async def _facts(self, scope: Scope, vectors: Vectors, current: Revision) -> list[StatementView]:
         """Similar facts that are believed, ended ones included, so that order of arrival decides nothing."""
-        current = await self._parts.revisions.current(scope)
         scores = await self._nearest(scope, Collection.STATEMENTS, vectors, SEARCHED)
         views = await self._parts.graph.views(scope, [StatementId(id) for id in scores], AsOf(current))
         believed = [view for view in views if view.spans and view.statement.fact]

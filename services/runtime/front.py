@@ -17,6 +17,7 @@ from services.domain.errors import ApplicationUnknown, InternalFailure, Unauthen
 from services.domain.scope import Scope
 from services.runtime.assertion import METADATA_KEY, Signer
 from services.runtime.names import APPLICATION, TRACE
+from services.runtime.probing import PROBE, Probed, empty_answer
 from services.runtime.status import Rendered, error_of, render
 
 log = structlog.get_logger(__name__)
@@ -51,6 +52,8 @@ class Front:
         outcome: Message | Rendered
         try:
             scope = self._admit(found)
+            if PROBE in found:
+                return await self._probed(scope, rpc, found[PROBE])
             method: Unary = getattr(self.service, method_name(rpc))
             outcome = await method(scope, request)
         except Exception as exception:
@@ -78,6 +81,12 @@ class Front:
             outcome = render(exception)
             yield outcome
         self._tell(rpc, outcome, found, began)
+
+    async def _probed(self, scope: Scope, rpc: str, store: str) -> Message:
+        """Answers for the service, and for a store of its if one is named. Not a line in the log."""
+        if store and isinstance(self.service, Probed):
+            await self.service.probe(scope, store)
+        return empty_answer(self.application, rpc)
 
     def _admit(self, metadata: Mapping[str, str]) -> Scope:
         if metadata.get(APPLICATION) != self.application:

@@ -1,11 +1,11 @@
 """Checks of the graph: statements with all that is theirs, aliases, and what episodes say."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence, Set
 
-from services.domain.beliefs import believed, hull, in_force
+from services.domain.beliefs import Said, believed, hull, in_force, said_by
 from services.domain.graph import Span, Statement
-from services.domain.ids import EntityId, EpisodeId, RecordId, StatementId
-from services.domain.instants import Instant, Interval
+from services.domain.ids import EntityId, EpisodeId, StatementId
+from services.domain.instants import Interval
 from services.domain.memory import VoiceClaim, VoiceEnd
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
@@ -271,23 +271,22 @@ def _lost_ends(seen: Seen, statements: Iterable[Statement], closure: Closure) ->
     return found
 
 
-_Said = tuple[StatementId, Instant | None, Instant | None, RecordId, RecordId | None, bool]
-
-
-def _said_by(span: Span | DerivedSpan) -> _Said:
-    return (span.statement, span.valid_at, span.invalid_at, span.started_by, span.ended_by, span.contested)
+def _said(span: Span | DerivedSpan, silent: Set[StatementId]) -> Said:
+    said = said_by(span)
+    return (*said[:6], None, None, None) if span.statement in silent else said
 
 
 def _spans(seen: Seen, statements: Sequence[Statement], closure: Closure) -> list[Difference]:
     mine = {one.id for one in statements}
-    now = believed(closure.records.spans, seen.known_at)
-    stored = {_said_by(span) for span in now if span.statement in mine}
-    follow = {_said_by(span) for span in closure.derived() if span.statement in mine}
-    differing = {said[0] for said in stored ^ follow}
-    doubled = len(stored) < sum(span.statement in mine for span in now)
-    if doubled:
-        told = [_said_by(span) for span in now]
-        differing |= {span.statement for span in now if told.count(_said_by(span)) > 1} & mine
+    now = [span for span in believed(closure.records.spans, seen.known_at) if span.statement in mine]
+    derived = [span for span in closure.derived() if span.statement in mine]
+    # What was written before spans told how fine they are is right as far as it tells.
+    silent = {span.statement for span in now if span.start_precision is None}
+    told = [_said(span, silent) for span in now]
+    follow = {_said(span, silent) for span in derived}
+    differing = {said[0] for said in follow.symmetric_difference(told)}
+    if len(set(told)) < len(told):
+        differing |= {said[0] for said in told if told.count(said) > 1}
     return [
         Difference(Kind.SPANS_DIFFER, seen.scope, one.id, unit=one.id)
         for one in statements

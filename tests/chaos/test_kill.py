@@ -229,6 +229,7 @@ async def check_ledger(memory: Memory, job: job_pb2.Job) -> None:
     assert credits_pb2.LEDGER_ENTRY_KIND_VOID not in groups
 
 
+@pytest.mark.case("same request_id ten times")
 async def test_an_ingest_survives_a_kill_and_another_in_its_recovery(scene: Scene) -> None:
     await scene.begin()
     await understanding(scene)

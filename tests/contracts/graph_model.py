@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from services.domain.graph import Entity, EntityType, GraphAspect, Literal, Span, Statement
 from services.domain.ids import Revision
-from services.domain.instants import BEGINNING, FOREVER, Instant, Interval
+from services.domain.instants import BEGINNING, FOREVER, Instant, Interval, Precision
 from services.domain.records import Claim, Denial, End, Verdict, VerdictKind
 from services.stores.graph.port import AsOf, Commit, EntityFilter, Forgetting, GraphStore, StatementFilter
 from services.stores.paging import Page
-from tests.builders import Maker, closing, on, revoking, text
+from tests.builders import Maker, closing, on, revoking, text, without_precisions
 
 EPISODES = ("e1", "e2")
 DAYS = tuple(on(f"202{year}-01-01") for year in range(4))
@@ -137,9 +137,11 @@ def _spans(
     spans: list[Span] = []
     for held in draw(st.lists(PERIODS, max_size=4)):
         statement, cause, contested = draw(statements), draw(ending), draw(st.booleans())
-        spans.append(
-            make.span(statement, held.start, held.end, revision, ended_by=cause, contested=contested)
+        fine = draw(st.tuples(st.sampled_from(Precision), st.sampled_from(Precision)))
+        span = make.span(
+            statement, held.start, held.end, revision, None, cause, contested, fine, draw(st.booleans())
         )
+        spans.append(draw(st.sampled_from([span, span, without_precisions(span)])))
     return list({span.id: span for span in spans}.values())
 
 

@@ -12,7 +12,7 @@ from services.domain.records import EndReason, Judge, Source, VerdictKind
 from services.stores.errors import UnstorableText
 from services.stores.graph.port import AsOf, Commit, Forgetting, GraphStore, Records, Revocation
 from services.stores.paging import Page
-from tests.builders import Maker, a_scope, closing, on, revoking, text, together
+from tests.builders import Maker, a_scope, closing, on, revoking, text, together, without_precisions
 from tests.contracts.graph_base import Capability, GraphSuite
 from tests.contracts.graph_time import listed
 
@@ -88,6 +88,23 @@ class GraphWrites(GraphSuite):
         assert await store.entities(make.scope, [node.id for node in nodes]) == list(nodes)
         [cited] = [await store.of_episode(make.scope, make.episode("e1"))]
         assert cited == Records((), [claim], [end], [denial], [verdict], ())
+
+    async def test_how_fine_a_span_is_comes_back(self, store: GraphStore, make: Maker) -> None:
+        fact = make.fact("Mara", "lives in", "Paris")
+        fine = make.span(
+            fact.statements[0],
+            on("2020-01-01"),
+            on("2021-01-01"),
+            precisions=(Precision.YEAR, Precision.WEEK),
+            assumed=True,
+        )
+        before = without_precisions(make.span(fact.statements[0], None, on("1990-01-01")))
+        await store.apply(make.scope, replace(fact, opened=[fine, before]))
+        found = (await store.records(make.scope, [fact.statements[0].id])).spans
+        assert sorted(found, key=lambda one: one.valid_at or 0) == [before, fine]
+        for one in found:
+            kinds = [type(each) for each in (one.start_precision, one.end_precision, one.assumed)]
+            assert kinds in ([Precision, Precision, bool], [type(None)] * 3)
 
     async def test_applied_twice_changes_nothing(self, store: GraphStore, make: Maker) -> None:
         fact = make.fact("Mara", "lives in", "Paris", on("2020-01-01"))

@@ -19,7 +19,9 @@ from gateway.store.clock import SkewedClock
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import JobState, Outcome
 from gateway.store.jobs import HOLD_SECONDS, Jobs
+from gateway.store.quotas import Quotas
 from gateway.store.stores import Stores
+from gateway.store.tenants import Limits
 from palimpsest.v1 import job_pb2
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
@@ -46,8 +48,9 @@ class Process:
 
     @classmethod
     def on(cls, database: Database, clock: SkewedClock) -> "Process":
-        ledger, graphs = Ledger(database, clock), Graphs(database, clock)
-        return cls(Jobs(database, clock, ledger, graphs, Bell()), ledger)
+        ledger, quotas = Ledger(database, clock), Quotas(clock, Limits())
+        graphs = Graphs(database, clock, quotas)
+        return cls(Jobs(database, clock, ledger, graphs, quotas, Bell()), ledger)
 
     async def story(self, tenant: TenantId) -> None:
         """A job that is paid and partly refunded, one that failed, one that taught nothing: each once."""

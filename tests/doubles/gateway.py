@@ -15,7 +15,9 @@ from gateway.api.credits import CreditServicer
 from gateway.api.graphs import GraphServicer, HeldFacts
 from gateway.api.jobs import JobServicer
 from gateway.api.mount import Servicers
+from gateway.commands.rules import Rules
 from gateway.credits.money import MicroCredits
+from gateway.health import Probe
 from gateway.keys import KeyScope
 from gateway.server import Gateway, serve
 from gateway.settings import GatewaySettings
@@ -123,7 +125,7 @@ class RunningGateway:
 def gateway_servicers(stores: Stores, facts: ScriptedFacts) -> Servicers:
     """What the gateway serves by itself."""
     return {
-        "GraphService": GraphServicer(stores.graphs, facts),
+        "GraphService": GraphServicer(stores.graphs, Rules(stores.rules), facts),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
         "AdminService": AdminServicer.over(stores),
@@ -132,7 +134,10 @@ def gateway_servicers(stores: Stores, facts: ScriptedFacts) -> Servicers:
 
 @asynccontextmanager
 async def running_gateway(
-    folder: Path, settings: GatewaySettings | None = None, more: Servicers | None = None
+    folder: Path,
+    settings: GatewaySettings | None = None,
+    more: Servicers | None = None,
+    probes: Mapping[str, Probe] | None = None,
 ) -> AsyncIterator[RunningGateway]:
     stores = await sqlite_stores(folder)
     keys = {}
@@ -148,7 +153,7 @@ async def running_gateway(
     facts, meter = ScriptedFacts(), CountingMeter()
     settings = settings or GatewaySettings(gateway_port=0, drain_seconds=0.2)
     servicers = {**gateway_servicers(stores, facts), **(more or {})}
-    gateway = await serve(servicers, stores.keys, stores.calls, settings, meter)
+    gateway = await serve(servicers, stores.keys, stores.calls, settings, meter, probes)
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{gateway.port}") as channel:
             yield RunningGateway(gateway, stores, channel, facts, meter, keys)

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,14 @@ def as_server(url: str) -> str:
 
 
 class PostgresServer:
-    """One server process; many short-lived databases. `programs` holds `initdb` and `postgres`."""
+    """One server process; many short-lived databases. `programs` holds `initdb` and `postgres`.
 
-    def __init__(self, programs: Path) -> None:
+    `changed` are settings of its own over those of tests.
+    """
+
+    def __init__(self, programs: Path, changed: Mapping[str, str] | None = None) -> None:
         self._programs = programs
+        self._settings = {**_SETTINGS, **(changed or {})}
         self._folder = Path(tempfile.mkdtemp(prefix="palimpsest-postgres-"))
         self._account = _account()
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,7 +62,7 @@ class PostgresServer:
     def resume(self) -> None:
         """Starts the server again on its data and port after `halt`, and waits until it answers."""
         with (self._folder / "log").open("ab") as log:
-            settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+            settings = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, "-p", str(self.port), *settings],
                 stdin=subprocess.DEVNULL,

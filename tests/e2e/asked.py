@@ -108,6 +108,12 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
         graph_id=ids.graph, name="wears", cardinality=entity_pb2.CARDINALITY_MULTI, aliases=["dressed in"]
     ),
     "GraphService/ListPredicates": lambda ids: graph_pb2.ListPredicatesRequest(graph_id=ids.graph),
+    "GraphService/SetIngestionRule": lambda ids: graph_pb2.SetIngestionRuleRequest(
+        rule=graph_pb2.IngestionRule(
+            graph_id=ids.graph, source=f"of-{ids.episode}", trust=0.5, instructions=f"Keep {ids.words[0]}."
+        )
+    ),
+    "GraphService/ListIngestionRules": lambda ids: graph_pb2.ListIngestionRulesRequest(graph_id=ids.graph),
     "MemoryService/AddEpisode": add_episode,
     "MemoryService/AssertTriples": assert_triples,
     "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
@@ -179,6 +185,16 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/RestoreVoiceAspect": lambda ids: memory_voice_pb2.RestoreVoiceAspectRequest(
         graph_id=ids.graph, voice_aspect_id=ids.voice, request_id=f"restore-{ids.voice}"
     ),
+    "PrivacyService/EraseGraph": lambda ids: privacy_pb2.EraseGraphRequest(
+        graph_id=ids.graph, request_id=f"erase-{ids.episode}"
+    ),
+    "PrivacyService/EraseEntity": lambda ids: privacy_pb2.EraseEntityRequest(
+        graph_id=ids.graph, entity=an_entity(ids), request_id=f"erase-{ids.subject}"
+    ),
+    "PrivacyService/EraseTenant": lambda _: privacy_pb2.EraseTenantRequest(
+        tenant_id="one", request_id="erase"
+    ),
+    "PrivacyService/GetErasure": lambda ids: privacy_pb2.GetErasureRequest(erasure_id=ids.job),
     "PrivacyService/ListAuditEvents": lambda ids: privacy_pb2.ListAuditEventsRequest(
         graph_id=ids.graph, target_id=ids.statement
     ),
@@ -237,6 +253,8 @@ NO_PLACE = {
     "MemoryService/SplitEntity": "ENTITY_NOT_FOUND",
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
+    "PrivacyService/EraseEntity": "ENTITY_NOT_FOUND",
+    "PrivacyService/GetErasure": "ERASURE_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",
     "JobService/CancelJob": "JOB_NOT_FOUND",
     "JobService/WatchJob": "JOB_NOT_FOUND",
@@ -250,6 +268,7 @@ EMPTY = {
 MAKES_ITS_GRAPH = {
     "GraphService/CreateGraph",
     "GraphService/DeclarePredicate",
+    "GraphService/SetIngestionRule",
     "MemoryService/AddEpisode",
     "MemoryService/AssertTriples",
 }
@@ -260,6 +279,9 @@ UNLIKE_A_READ = {
     "MemoryService/RetractSource",
     "MemoryService/DeleteEpisode",
     "JobService/CancelJob",
+    "PrivacyService/EraseGraph",
+    "PrivacyService/EraseEntity",
+    "PrivacyService/GetErasure",
 }
 """What is asked for would be gone, or has ended."""
 FILTERS_BY_GRAPH = {"JobService/ListJobs"}

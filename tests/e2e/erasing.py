@@ -111,12 +111,11 @@ def holding(folder: Path, word: str) -> set[str]:
     return {name.removesuffix("-wal") for name in found}
 
 
-async def erased(tenant: Tenant, erasure: privacy_pb2.Erasure, seconds: float = 60) -> privacy_pb2.Erasure:
-    """The erasure once it has ended."""
-    request = privacy_pb2.GetErasureRequest(erasure_id=erasure.erasure_id)
+async def erased(tenant: Tenant, method: Any, request: Any, seconds: float = 60) -> privacy_pb2.Erasure:
+    """The erasure that a call asks for, or is asked for again, once it has ended."""
     async with asyncio.timeout(seconds):
         while True:
-            found: privacy_pb2.Erasure = (await tenant.call(tenant.privacy.GetErasure, request)).erasure
+            found: privacy_pb2.Erasure = (await tenant.call(method, request)).erasure
             if found.state in FINAL:
                 return found
             await asyncio.sleep(0.05)

@@ -270,6 +270,7 @@ async def test_validate_only_quotes_and_leaves_no_trace(memory: Memory) -> None:
     assert job.state == job_pb2.JOB_STATE_SUCCEEDED, "the request id is still free"
 
 
+@pytest.mark.case("same request_id ten times")
 async def test_the_same_request_ten_times_is_one_job_and_one_charge(memory: Memory) -> None:
     before = await balance(memory.tenant)
     asked = memory.episode("Bob joined the team.", request_id="same")
@@ -297,6 +298,7 @@ async def test_the_same_request_ten_times_is_one_job_and_one_charge(memory: Memo
     ],
     ids=["text", "session", "graph", "ceiling"],
 )
+@pytest.mark.case("same request_id, other text")
 async def test_a_request_id_names_one_payload(memory: Memory, change: dict[str, Any]) -> None:
     asked = memory.episode("Bob joined the team.", request_id="same")
     first = await memory.tenant.call(memory.tenant.memory.AddEpisode, asked)

@@ -131,6 +131,7 @@ async def write(memory: Memory, text: str, at: str) -> job_pb2.Job:
 
 
 @pytest.mark.parametrize("second", [WITHOUT, WITHOUT_AND_MORE], ids=["only dropped", "dropped and added"])
+@pytest.mark.case("two versions of a document")
 async def test_what_only_a_dropped_paragraph_said_ends_with_its_version(memory: Memory, second: str) -> None:
     first = await write(memory, FIRST, "2026-01-10")
     assert first.result.document_version == 1
@@ -224,6 +225,7 @@ def refusing(words: Sequence[str]) -> Responder:
 
 
 @pytest.mark.parametrize("failing", [[7], [0, 9]], ids=["one", "first and last"])
+@pytest.mark.case("a document of 10 chunks")
 async def test_a_chunk_that_fails_is_named_and_not_paid_for(
     library: Library, memory: Memory, failing: Sequence[int]
 ) -> None:

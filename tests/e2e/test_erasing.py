@@ -54,8 +54,7 @@ async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contai
         spent = list(await memory.ledger())
         assert holding(tmp_path, CANARY) >= {"graph.db", "memory.db", "ledger.db"}
 
-        answer = await acme.call(acme.privacy.EraseGraph, asks("notes"))
-        done = await erased(acme, answer.erasure)
+        done = await erased(acme, acme.privacy.EraseGraph, asks("notes"))
         assert (done.state, done.graph_id) == (job_pb2.JOB_STATE_SUCCEEDED, "notes")
         counts = removed(done)
         assert [report.verified_empty for report in done.reports] == [True] * 5
@@ -70,8 +69,9 @@ async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contai
         assert len(logs) > 50
         assert CANARY not in f"{logs} {caplog.text}"
 
-        again = await acme.call(acme.privacy.EraseGraph, asks("notes"))
-        assert again.erasure == done
+        found = privacy_pb2.GetErasureRequest(erasure_id=done.erasure_id)
+        assert (await acme.call(acme.privacy.GetErasure, found)).erasure == done
+        assert (await globex.refused(globex.privacy.GetErasure, found)).reason == "ERASURE_NOT_FOUND"
         gone = await acme.refused(acme.graphs.GetGraph, graph_pb2.GetGraphRequest(graph_id="notes"))
         assert gone.reason == "GRAPH_NOT_FOUND"
         kept = await memory.ledger()
@@ -109,8 +109,7 @@ async def test_an_erased_tenant_leaves_its_ledger_alone(tmp_path: Path) -> None:
         request = privacy_pb2.EraseTenantRequest(tenant_id="acme", request_id="out")
         refused = await acme.refused(acme.privacy.EraseTenant, request)
         assert refused.reason == "SCOPE_MISSING"
-        answer = await operator.call(operator.privacy.EraseTenant, request)
-        done = await erased(operator, answer.erasure)
+        done = await erased(operator, operator.privacy.EraseTenant, request)
         assert (done.state, done.graph_id) == (job_pb2.JOB_STATE_SUCCEEDED, "")
         assert removed(done)["caches"]["graphs"] == 2
         for name in ("notes", f"second {CANARY}"):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from palimpsest.v1 import common_pb2, entity_pb2, job_pb2, memory_entities_pb2, privacy_pb2
+from palimpsest.v1 import common_pb2, entity_pb2, episode_pb2, job_pb2, memory_entities_pb2, privacy_pb2
 from services.domain.facts import FactKind, Mention, VoiceFact, WorldFact
 from services.domain.memory import VoiceKind
 from services.llm import tasks
@@ -45,7 +45,12 @@ async def filled(product: Product, engine: ScriptedEngine) -> tuple[Tenant, Memo
     tenant = await product.tenant("acme")
     memory = Memory(tenant, "notes")
     hears(engine)
-    await memory.say([(1, line) for line in LINES], "2025-01-01", session_id="s", title=f"Of {PERSON}")
+    await memory.say(
+        [(episode_pb2.MESSAGE_ROLE_USER, line) for line in LINES],
+        "2025-01-01",
+        session_id="s",
+        title=f"Of {PERSON}",
+    )
     engine.world, engine.voice = tasks.WorldFacts(()), tasks.VoiceFacts(())
     # Whose work ends that of another: what follows from it is derived anew without them.
     await memory.assert_triples(("Initech", "headquartered_in", "Graz"), at="2025-01-01")
@@ -79,8 +84,7 @@ async def test_a_person_goes_and_what_is_said_of_others_stays(tmp_path: Path) ->
         request = privacy_pb2.EraseEntityRequest(
             graph_id="notes", entity=entity_pb2.EntityRef(name=PERSON), request_id="forget"
         )
-        answer = await tenant.call(tenant.privacy.EraseEntity, request)
-        done = await erased(tenant, answer.erasure)
+        done = await erased(tenant, tenant.privacy.EraseEntity, request)
         assert (done.state, done.entity_id) == (job_pb2.JOB_STATE_SUCCEEDED, quill.entity_id)
         counts = removed(done)
         assert (counts["graph"]["statements"], counts["graph"]["entities"]) == (3, 2)

@@ -72,6 +72,7 @@ async def memories(tenants: list[Tenant]) -> dict[str, Memory]:
     return found
 
 
+@pytest.mark.case("tenant ids and graph ids")
 async def test_each_graph_holds_its_own_and_nothing_of_another(memories: dict[str, Memory]) -> None:
     for own, memory in memories.items():
         assert {fact[:3] for fact in await memory.facts()} == {("Ada", "likes", own)}
@@ -87,6 +88,7 @@ async def test_each_graph_holds_its_own_and_nothing_of_another(memories: dict[st
 
 
 @pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.case("a query of only punctuation")
 async def test_any_question_gets_an_answer(memories: dict[str, Memory], query: str) -> None:
     memory = memories[thing(0, 0)]
     answer = await memory.recall(query)

@@ -12,7 +12,8 @@ import pytest_asyncio
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from gateway.rpcs import SERVICES, path
+from gateway.keys import KeyScope
+from gateway.rpcs import RPCS, SERVICES, path
 from palimpsest.v1 import (
     credits_pb2,
     episode_pb2,
@@ -122,7 +123,7 @@ async def twins(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Twins
         await engine.aclose()
 
 
-OPERATORS = [name for name in ASKED if name.startswith("AdminService/")]
+OPERATORS = [name for name in ASKED if RPCS[f"/palimpsest.v1.{name}"].scope is KeyScope.OPERATOR]
 TENANTS = [name for name in ASKED if name not in OPERATORS]
 
 
@@ -183,6 +184,7 @@ async def test_an_answer_holds_nothing_of_the_twins(twins: Twins, name: str) -> 
 
 
 @pytest.mark.parametrize("name", [*NO_PLACE, *EMPTY])
+@pytest.mark.case("ids of tenant A")
 async def test_an_id_of_the_twins_is_like_one_of_nobody(twins: Twins, name: str) -> None:
     mine, theirs = twins.other, twins.one
     before = await theirs.state()

@@ -163,6 +163,7 @@ def reason_of(status: status_pb2.Status) -> tuple[str, bool]:
 
 
 @pytest.mark.parametrize("case", WELL, ids=lambda case: case.who)
+@pytest.mark.case("a model that returns")
 async def test_what_can_be_read_or_repaired_is_kept(ended: Mapping[str, Ended], case: Case) -> None:
     one = ended[case.who]
     assert one.job.state == job_pb2.JOB_STATE_SUCCEEDED
@@ -177,6 +178,7 @@ async def test_what_can_be_read_or_repaired_is_kept(ended: Mapping[str, Ended], 
 
 
 @pytest.mark.parametrize("case", BADLY, ids=lambda case: case.who)
+@pytest.mark.case("a model that returns")
 async def test_what_cannot_fails_by_name_and_is_paid_back(ended: Mapping[str, Ended], case: Case) -> None:
     one = ended[case.who]
     assert one.job.state == job_pb2.JOB_STATE_FAILED

@@ -47,6 +47,7 @@ async def test_what_ended_follows_what_holds(product: Product) -> None:
     ]
 
 
+@pytest.mark.case("first recalled item")
 async def test_the_block_keeps_to_the_default_budget_and_its_first_item_is_never_lost(
     product: Product,
 ) -> None:

@@ -10,7 +10,6 @@ from palimpsest.internal.v1 import recall_pb2 as pb
 from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.internal.v1 import values_pb2 as values
 from services.domain.ids import EpisodeId, JobId, PassageId, SessionId
-from services.domain.instants import Instant
 from services.domain.memory import Episode, EpisodeKind, Passage, Role
 from services.domain.scope import Scope
 from services.llm.port import Embedder
@@ -79,7 +78,7 @@ class Memory:
         since: str = "",
         kind: values.FactKind.ValueType = values.FACT_KIND_CLAIM,
         scope: Scope | None = None,
-        **times: Instant,
+        **times: int,
     ) -> resolver_pb2.AssertResponse:
         """One episode that claims (or ends) triples, each in a sentence of its own."""
         scope = scope or self.world.scope

@@ -145,9 +145,9 @@ def said(
     triple: tuple[str, str, str],
     attested_at: Instant,
     episode: Episode,
-    **times: Instant | None,
+    **times: int | None,
 ) -> pb.Assertion:
-    """One assertion; `times` are its start, end and seen."""
+    """One assertion; `times` are its start, end and seen, or how fine those are."""
     subject, predicate, target = triple
     assertion = pb.Assertion(
         kind=kind,

@@ -10,7 +10,6 @@ import grpc
 import grpc.aio
 import pytest
 from google.protobuf.message_factory import GetMessageClass
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 from structlog.testing import capture_logs
 
 from gateway.api.mount import mount, served, unserved
@@ -25,7 +24,7 @@ from palimpsest.v1 import credits_pb2, credits_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from tests.doubles.gateway import Refusal, RunningGateway, gateway_servicers, running_gateway
 
 NOT_SERVED_BY_THE_GATEWAY_ALONE = {
-    "GraphService": "DeclarePredicate ListPredicates SetIngestionRule ListIngestionRules",
+    "GraphService": "DeclarePredicate ListPredicates",
     "MemoryService": "*",
     "RecallService": "*",
     "JobService": "RetryJob",
@@ -301,20 +300,6 @@ async def told_twice(logs: Sequence[object]) -> None:
             return
         await asyncio.sleep(0.01)
     raise AssertionError(f"{len(logs)} lines")
-
-
-async def test_health_needs_no_key_and_tells_the_stop(tmp_path: Path) -> None:
-    async with running_gateway(tmp_path) as running:
-        stub: Any = health_pb2_grpc.HealthStub(running.channel)
-        for name in ("", "palimpsest.v1.MemoryService"):
-            answer = await stub.Check(health_pb2.HealthCheckRequest(service=name))
-            assert answer.status == health_pb2.HealthCheckResponse.SERVING
-        with pytest.raises(grpc.aio.AioRpcError) as failure:
-            await stub.Check(health_pb2.HealthCheckRequest(service="nothing"))
-        assert failure.value.code() is grpc.StatusCode.NOT_FOUND
-        await running.gateway.health.enter_graceful_shutdown()
-        answer = await stub.Check(health_pb2.HealthCheckRequest())
-        assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 async def test_a_tenants_streams_are_limited(tmp_path: Path) -> None:

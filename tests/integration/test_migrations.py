@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, insert, inspect, make_url, text
+from sqlalchemy import Connection, insert, inspect, make_url, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from services.stores.errors import SchemaAhead, SchemaBehind, SchemaDiffers, TablesInUse
@@ -130,6 +130,18 @@ async def test_tables_of_the_time_before_revisions_are_adopted(
     async with opened(other_url) as other:
         await upgrade(other, schema)
     assert catalog(sql_url) == catalog(other_url)
+
+
+async def test_spans_of_before_precisions_are_kept_without(engine: AsyncEngine) -> None:
+    schema = SCHEMAS["graph"]
+    spans = schema.metadata.tables["graph_spans"]
+    await upgrade(engine, schema, "0002")
+    before = (await fill(engine, schema))[spans.name]
+    await upgrade(engine, schema)
+    async with Database(engine, "test").read(Across("test")) as connection:
+        fine = select(spans.c.start_precision, spans.c.end_precision, spans.c.assumed)
+        assert {tuple(row) for row in await connection.execute(fine)} == {(None, None, None)}
+    assert (await contents(engine, schema))[spans.name] == before
 
 
 async def test_files_made_by_the_code_before_revisions_are_adopted(schema: Schema, tmp_path: Path) -> None:

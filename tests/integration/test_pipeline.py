@@ -23,6 +23,7 @@ from gateway.store.bell import Bell
 from gateway.store.job_values import Job, JobKind, JobState, Order, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
+from gateway.store.quotas import Quotas
 from gateway.store.tenants import Limits
 from palimpsest.errors import error_of_status
 from palimpsest.v1 import episode_pb2, memory_ingest_pb2
@@ -184,13 +185,14 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         services = Services(dict.fromkeys(ServiceName, served.target), signer)
         stack.push_async_callback(services.close)
         bell = Bell()
-        jobs = FallingJobs(stores.ledger_database, stores.clock, stores.ledger, stores.graphs, bell)
+        quotas = Quotas(stores.clock, Limits())
+        jobs = FallingJobs(stores.ledger_database, stores.clock, stores.ledger, stores.graphs, quotas, bell)
         jobs.falls = {}
         progress = BrokenProgress(stores.progress_database, stores.clock, bell)
         engine = DurableEngine(
             DurableSettings(f"sqlite:///{folder / 'workflows.db'}", "test", drain_seconds=drain_seconds)
         )
-        steps = Steps(services, jobs, stores.graphs, progress, stores.prices, IMPATIENT)
+        steps = Steps(services, jobs, stores.graphs, stores.rules, progress, stores.prices, IMPATIENT)
         endings = Endings(
             jobs, progress, stores.prices, stores.tenants, Limits(goodwill_micros_per_day=1_000_000)
         )

@@ -50,12 +50,14 @@ class TestFinding:
         steps = [leg.leg for fact in alone.facts for leg in fact.legs if triple(fact.statement)[0] == "Study"]
         assert "walk" not in steps
 
+    @pytest.mark.case("walking finds")
     async def test_a_walk_finds_what_only_points_at_the_seed(self, memory: Memory) -> None:
         await wen(memory)
         answer = await memory.ask("GUESTBOOK?", entity_hints=["KV: GUESTBOOK"])
         walked = {triple(f.statement) for f in answer.facts if any(leg.leg == "walk" for leg in f.legs)}
         assert ("Wen", "maintains", "Study") in walked
 
+    @pytest.mark.case("a small graph beside")
     async def test_a_tiny_graph_beside_a_big_one_loses_nothing(self, memory: Memory) -> None:
         crowd = [(f"Person {n}", "feeds", f"cat number {n}") for n in range(150)]
         await memory.tell("crowd", "2025-01-01", *crowd, scope=twin())
@@ -85,6 +87,7 @@ class TestFinding:
         assert [found.passage.text for found in answer.passages[:2]] == [line for _, line in lines[:2]]
         assert "passages_neighbour" in {leg.leg for leg in answer.passages[1].legs}
 
+    @pytest.mark.case("max_facts=3")
     async def test_max_facts_of_one_caller_is_not_anothers(self, memory: Memory) -> None:
         await memory.tell("a", "2025-01-01", *[("Ana", "likes", f"tea {n}") for n in range(30)])
         asked = [memory.ask("what tea does Ana like", max_facts=n % 7 + 1) for n in range(20)]
@@ -197,6 +200,7 @@ class TestTime:
         asked = await memory.ask("Atlas database", as_of=late)
         assert triples(asked) == [("Atlas", DATABASE, "PostgreSQL 16")]
 
+    @pytest.mark.case("walking finds")
     async def test_walks_cross_no_ended_fact_unless_asked(self, memory: Memory) -> None:
         await memory.tell("a", "2020-02-01", ("Kim", "lives_in", "Oslo"), since="2020-01-01")
         await memory.tell("b", "2020-02-01", ("Oslo", "known_for", "fjord walks"))

@@ -156,6 +156,14 @@ HARMS: dict[str, tuple[Harm, set[Kind]]] = {
         ),
         {Kind.SPANS_DIFFER},
     ),
+    "a border of a span is another's": (
+        sql(
+            GRAPH,
+            "UPDATE graph_spans SET start_precision = 4 "
+            f"WHERE statement IN {OF_GRAZ} AND known_to = {2**63 - 1}",
+        ),
+        {Kind.SPANS_DIFFER},
+    ),
     "a span is lost": (
         sql(GRAPH, f"DELETE FROM graph_spans WHERE statement IN {OF_GRAZ} AND known_to = {2**63 - 1}"),
         {Kind.SPANS_DIFFER},
@@ -207,6 +215,16 @@ async def test_a_harm_is_found_mended_and_gone(world: World, tmp_path: Path, nam
     kinds = {one.kind for one in mended.differences}
     assert kinds
     assert kinds <= expected
+    assert told((await verify(world)).differences) == []
+
+
+async def test_spans_of_before_they_told_how_fine_they_are_are_right(world: World, tmp_path: Path) -> None:
+    harm(tmp_path / "graph.db", "UPDATE graph_spans SET start_precision = NULL, end_precision = NULL")
+    harm(tmp_path / "graph.db", "UPDATE graph_spans SET assumed = NULL")
+    assert told((await verify(world)).differences) == []
+    cut = f"UPDATE graph_spans SET invalid_at = invalid_at - 1 WHERE statement IN {OF_GRAZ}"
+    harm(tmp_path / "graph.db", cut + f" AND known_to = {2**63 - 1}")
+    assert {one.kind for one in (await verify(world, repair=True)).differences} == {Kind.SPANS_DIFFER}
     assert told((await verify(world)).differences) == []
 
 

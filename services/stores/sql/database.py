@@ -5,12 +5,13 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from services.stores.errors import StoreUnavailable
 from services.stores.sql.engine import WRITES
 from services.stores.sql.failures import translated
-from services.stores.sql.isolation import Whose, bind
+from services.stores.sql.isolation import Nobody, Whose, bind
 
 
 class Database:
@@ -72,6 +73,11 @@ class Database:
                     except sqlite3.OperationalError as error:
                         # Another process writes, or the disk is full.
                         raise StoreUnavailable(self.component) from error
+
+    async def probe(self) -> None:
+        """Asks for nothing, to see whether it answers. Raises StoreUnavailable."""
+        async with self.read(Nobody()) as connection:
+            await connection.execute(select(1))
 
     async def close(self) -> None:
         """Closes every connection. The database can be used again: connections open anew."""

@@ -7,13 +7,14 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.domain.beliefs import believed, changes, hull
+from services.domain.beliefs import Said, believed, changes, hull, said_by
 from services.domain.graph import Span
 from services.domain.ids import EntityId, RecordId, Revision
-from services.domain.instants import Interval
+from services.domain.instants import Interval, Precision
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.slots import competition
 from services.domain.timeline import DerivedSpan
+from tests.builders import without_precisions
 from tests.unit.domain.given import claim
 from tests.unit.domain.ledger import SCOPE, Ledger, Record, statement
 from tests.unit.domain.worlds import instants, records_of
@@ -86,12 +87,9 @@ def commits(draw: st.DrawFn) -> list[Commit]:
     return made
 
 
-def said(spans: Iterable[Span | DerivedSpan]) -> set[DerivedSpan]:
+def said(spans: Iterable[Span | DerivedSpan]) -> set[Said]:
     """What spans say, without when it was believed."""
-    return {
-        DerivedSpan(s.statement, s.valid_at, s.invalid_at, s.started_by, s.ended_by, s.contested)
-        for s in spans
-    }
+    return set(map(said_by, spans))
 
 
 def replayed(commits: list[Commit]) -> History:
@@ -118,6 +116,35 @@ def test_past_beliefs_never_change_as_more_arrives(commits: list[Commit]) -> Non
             replace(span, known_to=None) for span in then
         ]
         assert said(now) == said(history.ledger.derived(known_at=revision))
+
+
+def test_a_border_known_finer_is_another_belief() -> None:
+    ledger = new_ledger()
+    coarse, fine = (
+        claim(id, IDS[0], "2023-01-01", None, attested, start_precision=precision)
+        for id, attested, precision in (
+            ("c", "2023-05-01", Precision.YEAR),
+            ("f", "2023-06-01", Precision.DAY),
+        )
+    )
+    ledger.commit(coarse)
+    [first] = ledger.believed()
+    done = ledger.commit(fine)
+    assert done.closed == (first,)
+    [second] = done.opened
+    assert (first.start_precision, second.start_precision) == (Precision.YEAR, Precision.DAY)
+    assert (second.valid_at, second.started_by) == (first.valid_at, first.started_by)
+    assert ledger.believed(Revision(1)) == [replace(first, known_to=second.known_from)]
+
+
+def test_a_span_of_before_precisions_is_written_anew() -> None:
+    ledger = new_ledger()
+    ledger.commit(claim("c", IDS[0], None, None, "2023-05-01"))
+    [span] = ledger.believed()
+    ledger.spans[span.id] = without_precisions(span)
+    done = ledger.rederive()
+    assert done.closed == (without_precisions(span),)
+    assert [(each.start_precision, each.assumed) for each in done.opened] == [(Precision.INSTANT, True)]
 
 
 @given(commits())

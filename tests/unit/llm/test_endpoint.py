@@ -84,6 +84,7 @@ async def test_a_refused_form_at_the_lowest_rung_is_misconfigured() -> None:
 @pytest.mark.parametrize(
     "wait", [lambda: "90", lambda: format_datetime(datetime.now(UTC) + timedelta(seconds=95), usegmt=True)]
 )
+@pytest.mark.case("429 with Retry-After")
 async def test_a_wait_longer_than_ours_is_left_to_the_caller(wait: Callable[[], str]) -> None:
     with ModelServer(Rule("", "", replies.rate_limited(wait()))) as server:
         async with engine_on(server, max_retry_after_seconds=30) as engine:

@@ -182,6 +182,7 @@ async def test_a_prefix_that_the_provider_cached_is_in_the_receipt() -> None:
     assert second.receipt.tokens_cached > 500
 
 
+@pytest.mark.case("a non-ISO date")
 async def test_times_keep_their_precision_and_what_is_no_date_stays_text() -> None:
     said = [fact(start="2025-03"), fact(start="Q3 2025", end="next week"), fact(kind="end", end="2025-W30")]
     with ModelServer(asking(replies.answer({"facts": said}))) as server:

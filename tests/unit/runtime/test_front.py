@@ -4,14 +4,17 @@ from collections.abc import AsyncIterator
 
 import grpc
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.wrappers_pb2 import StringValue
 
 from services.domain.errors import GraphNotFound
 from services.domain.scope import GraphId, Scope, TenantId
 from services.runtime.assertion import METADATA_KEY, Signer
 from services.runtime.front import Front, method_name
-from services.runtime.names import APPLICATION
+from services.runtime.names import APPLICATION, ServiceName
+from services.runtime.probing import NOBODYS, PROBE, probing_method
 from services.runtime.status import Rendered
+from services.stores.errors import StoreUnavailable
 from tests.builders import SAID
 
 SIGNER = Signer(b"a secret of these tests", lambda: SAID)
@@ -63,6 +66,38 @@ async def test_bytes_that_are_no_text_are_refused_and_break_nothing() -> None:
     answer = await FRONT.answer("Name", StringValue(), (METADATA[0], (METADATA_KEY, b"\xff\xfe")))
     assert isinstance(answer, Rendered)
     assert answer.code is grpc.StatusCode.UNAUTHENTICATED
+
+
+class Reader:
+    """Answers for stores; the one called `down` is."""
+
+    async def probe(self, scope: Scope, store: str) -> None:
+        assert scope == NOBODYS
+        if store == "down":
+            raise StoreUnavailable("graph")
+
+
+async def probed(service: object, store: str, assertion: str = SIGNER.sign(NOBODYS)) -> object:
+    front = Front(ServiceName.RECALL, service, SIGNER)
+    rpc = probing_method(ServiceName.RECALL)
+    given = ((APPLICATION, "recall"), (METADATA_KEY, assertion), (PROBE, store))
+    answer = await front.answer(rpc.name, StringValue(), given)
+    return answer.code if isinstance(answer, Rendered) else answer == GetMessageClass(rpc.output_type)()
+
+
+async def test_a_probe_asks_for_a_store_and_carries_nothing_out() -> None:
+    assert await probed(Reader(), "") is True
+    assert await probed(Reader(), "up") is True
+    assert await probed(Reader(), "down") is grpc.StatusCode.UNAVAILABLE
+    assert await probed(Export(), "") is True, "a service without stores answers for itself"
+
+
+async def test_a_probe_is_signed_like_any_call() -> None:
+    assert await probed(Reader(), "", "forged") is grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_every_service_has_a_method_that_carries_probes() -> None:
+    assert all(not probing_method(service).server_streaming for service in ServiceName)
 
 
 def test_methods_are_named_in_snake_case() -> None:

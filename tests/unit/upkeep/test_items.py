@@ -1,5 +1,6 @@
 """Items as lines of JSON: what goes in comes out, whatever text it holds, and each on one line."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.domain.ids import RecordId, Revision
-from services.domain.instants import Instant
+from services.domain.instants import Instant, Precision
 from services.domain.predicates import Declaration, Declared
 from services.domain.records import VerdictKind
 from services.stores.graph.port import Alias
@@ -23,7 +24,7 @@ from services.upkeep.items import (
     part_of,
     to_json,
 )
-from tests.builders import Maker, a_scope, on, text
+from tests.builders import Maker, a_scope, on, text, without_precisions
 from tests.contracts.memory_base import aspect, claim, end, full_episode, version, whole_passage
 from tests.contracts.memory_readings import merge
 
@@ -37,7 +38,10 @@ def items(words: str) -> list[Item]:
     fact = replace(MAKE.statement(IVO, LIKES, text(words)), fact=words, event_at=on("2020-01-01"))
     other = MAKE.statement(IVO, LIKES, LIKES)
     said = replace(MAKE.claim(fact, start=on("2020-01-01")), time_text=words, revoked_at=Revision(4))
-    span = replace(MAKE.span(fact, None, on("2021-01-01"), 2), known_to=Revision(4))
+    fine = Precision.YEAR, Precision.WEEK
+    span = replace(
+        MAKE.span(fact, None, on("2021-01-01"), 2, precisions=fine, assumed=True), known_to=Revision(4)
+    )
     verdict = replace(MAKE.verdict(fact, other, VerdictKind.DUPLICATE), why=words)
     held = replace(aspect("a", text=words or "x"), claims=(claim("c", "a"),), ends=(end("e", "a", 2, "b"),))
     return [
@@ -72,6 +76,16 @@ def test_an_item_comes_back_from_its_line(words: str) -> None:
         if isinstance(item, Alias):
             assert isinstance(back, Alias)
             assert back.recorded_at == item.recorded_at  # which no comparison sees
+
+
+def test_spans_of_an_older_copy_are_read() -> None:
+    [item] = [item for item in items("x") if isinstance(item, StatementItem)]
+    line = json.loads(to_json(item))
+    for span in line["spans"]:
+        for name in ("start_precision", "end_precision", "assumed"):
+            del span[name]
+    back = from_json(Part.STATEMENTS, json.dumps(line).encode())
+    assert back == replace(item, spans=tuple(map(without_precisions, item.spans)))
 
 
 def test_a_line_that_is_no_such_item_is_refused() -> None:

@@ -145,6 +145,14 @@ def _verdict(row: dict[str, Any]) -> Verdict:
     return Verdict(**row)
 
 
+def _span(row: dict[str, Any]) -> Span:
+    # Bodies of before lack them.
+    for border in ("start_precision", "end_precision"):
+        if row.get(border) is not None:
+            row[border] = Precision(row[border])
+    return Span(**row)
+
+
 _READERS: dict[str, Callable[[dict[str, Any]], Told]] = {
     layout.ALIAS.name: _alias,
     layout.CLAIM.name: _claim,
@@ -153,7 +161,7 @@ _READERS: dict[str, Callable[[dict[str, Any]], Told]] = {
     layout.VERDICT.name: _verdict,
     layout.JUDGED.name: lambda row: Judged(**row),
     layout.REVOCATION.name: lambda row: Revoked(**row),
-    layout.SPAN.name: lambda row: Span(**row),
+    layout.SPAN.name: _span,
     layout.CLOSING.name: lambda row: Closed(**row),
 }
 

@@ -172,6 +172,10 @@ spans = Table(
     Column("started_by", Key, nullable=False),
     Column("ended_by", Key),
     Column("contested", Boolean, nullable=False),
+    # NULL in rows of before revision 0003: as fine as what caused the border.
+    Column("start_precision", SmallInteger),
+    Column("end_precision", SmallInteger),
+    Column("assumed", Boolean),
     _part_of("graph_statements", "statement"),
     Index("graph_spans_ended_by", "scope", "ended_by"),
 )

@@ -239,6 +239,9 @@ def span_row(scope: str, span: Span) -> Row:
         "started_by": span.started_by,
         "ended_by": span.ended_by,
         "contested": span.contested,
+        "start_precision": None if span.start_precision is None else span.start_precision.value,
+        "end_precision": None if span.end_precision is None else span.end_precision.value,
+        "assumed": span.assumed,
     }
 
 
@@ -253,4 +256,11 @@ def span_of(row: RowMapping) -> Span:
         started_by=row["started_by"],
         ended_by=row["ended_by"],
         contested=row["contested"],
+        start_precision=_precision(row["start_precision"]),
+        end_precision=_precision(row["end_precision"]),
+        assumed=row["assumed"],
     )
+
+
+def _precision(number: int | None) -> Precision | None:
+    return None if number is None else Precision(number)

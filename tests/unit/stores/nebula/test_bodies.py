@@ -12,7 +12,7 @@ from services.domain.records import Source
 from services.stores.errors import UnstorableText
 from services.stores.graph.nebula import bodies
 from services.stores.graph.nebula.bodies import Closed, Judged, Node, Revoked, Told
-from tests.builders import Maker, a_scope, on, text
+from tests.builders import Maker, a_scope, on, text, without_precisions
 
 make = Maker(a_scope())
 FACT = make.fact("Mara", "lives in", "Paris", on("2020-01-01"), aspect=GraphAspect.IDENTITY)
@@ -36,6 +36,9 @@ TOLD: list[Told] = [
     Revoked(CLAIM.id, STATEMENT.id, Revision(2)),
     SPAN,
     replace(SPAN, invalid_at=Instant(5), known_to=Revision(3), ended_by=CLAIM.id, contested=True),
+    make.span(
+        STATEMENT, on("2023-01-01"), revision=4, precisions=(Precision.YEAR, Precision.DAY), assumed=True
+    ),
     Closed(SPAN.id, STATEMENT.id, Revision(4)),
 ]
 
@@ -66,7 +69,8 @@ FORM = {
     "verdict": "attested_at episode id judge kind left model prompt_version recorded_at revoked_at right why",
     "judged": "episode left verdict",
     "revocation": "record revoked_at statement",
-    "span": "contested ended_by id invalid_at known_from known_to started_by statement valid_at",
+    "span": "assumed contested end_precision ended_by id invalid_at known_from known_to start_precision "
+    "started_by statement valid_at",
     "closing": "known_to span statement",
 }
 
@@ -92,6 +96,13 @@ def test_the_form_is_pinned() -> None:
             "created_at": 1,
         },
     )
+
+
+def test_a_span_of_before_is_read() -> None:
+    kind, row = json.loads(bodies.body_of(SPAN))
+    for name in ("start_precision", "end_precision", "assumed"):
+        del row[name]
+    assert bodies.told(json.dumps([kind, row])) == without_precisions(SPAN)
 
 
 @pytest.mark.parametrize("bad", ["nul \x00", "lone \ud800", "\udfff"], ids=["nul", "high", "low"])

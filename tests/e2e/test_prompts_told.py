@@ -1,0 +1,147 @@
+"""What models are told, as a server behind the OpenAI protocol saw it: of the graph itself, and no more."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from palimpsest.v1 import entity_pb2, graph_pb2, job_pb2
+from services.domain.instants import Instant
+from services.llm.openai_engine import OpenAIEngine
+from tests.builders import on
+from tests.doubles.model_replies import Asked
+from tests.doubles.model_server import ModelServer
+from tests.doubles.product import Product, a_product
+from tests.e2e.talking import USER, Memory
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+_numbers = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The product and the model behind it."""
+
+    product: Product
+    server: ModelServer
+
+    async def memory(self) -> Memory:
+        """An empty graph of a tenant of its own."""
+        return Memory(await self.product.tenant(f"tenant-{next(_numbers)}"), "notes")
+
+    async def asked(self, memory: Memory, said: str, **more: Any) -> list[Asked]:
+        """What the model was asked for one text."""
+        before = len(self.server.asked)
+        job = await memory.say(said, "2025-06-30", **more)
+        assert job.state == job_pb2.JOB_STATE_SUCCEEDED
+        return self.server.asked[before:]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
+    with ModelServer() as server:
+        engine = OpenAIEngine(server.settings())
+        folder = tmp_path_factory.mktemp("told")
+        ticks = count(on("2026-08-01"))
+        async with a_product(folder, engine, now=lambda: Instant(next(ticks))) as product:
+            yield Told(product, server)
+        await engine.aclose()
+
+
+async def put(memory: Memory, source: str, graph: str = "", **rule: Any) -> None:
+    one = graph_pb2.IngestionRule(graph_id=graph, source=source, **rule)
+    asked = graph_pb2.SetIngestionRuleRequest(rule=one)
+    await memory.tenant.call(memory.tenant.graphs.SetIngestionRule, asked)
+
+
+async def test_each_ingestion_rule_of_the_source_is_told_in_every_prompt(told: Told) -> None:
+    memory = await told.memory()
+    await put(memory, "slack", instructions="Keep decisions.")
+    await put(memory, "slack", memory.graph, instructions="Leave out <jokes>.")
+    await put(memory, "mail", instructions="Of mails alone.")
+    await put(memory, "slack", "another graph", instructions="Of another graph.")
+    asked = await told.asked(memory, "I live in Graz.", source="slack")
+    assert {"normalise", "extract_world", "extract_voice", "classify"} <= {one.task for one in asked}
+    for one in asked:
+        assert one.blocks["ingestion_rules"] == ["Keep decisions.", "Leave out <jokes>."]
+        assert one.user.startswith("<ingestion_rules>")
+    for one in await told.asked(memory, "I work at Initech."):
+        assert "ingestion_rules" not in one.blocks
+
+
+async def test_the_rules_of_one_tenant_are_not_told_to_anothers_model(told: Told) -> None:
+    mine, theirs = await told.memory(), await told.memory()
+    await put(mine, "slack", instructions="Xanthrop")
+    asked = await told.asked(theirs, "I live in Graz.", source="slack")
+    assert asked
+    assert not [one for one in asked if "Xanthrop" in one.user]
+
+
+async def test_trust_of_a_source_weighs_what_it_claims(told: Told) -> None:
+    memory = await told.memory()
+    await memory.say("I live in Graz.", "2025-06-30", source="rumour")
+    (plain,) = await memory.statements()
+    doubted = await told.memory()
+    await put(doubted, "rumour", trust=0.25)
+    await doubted.say("I live in Graz.", "2025-06-30", source="rumour")
+    await doubted.assert_triples(("Maya", "likes", "tea"), source="rumour")
+    found = {one.predicate.name: one.confidence for one in await doubted.statements()}
+    assert found == pytest.approx({"lives_in": plain.confidence * 0.25, "likes": 0.25})
+
+
+async def test_the_user_the_time_and_its_zone_are_told(told: Told) -> None:
+    memory = await told.memory()
+    settings = graph_pb2.GraphSettings(user_name="Maya", time_zone="Asia/Shanghai", languages=["zh"])
+    request = graph_pb2.CreateGraphRequest(graph_id=memory.graph, settings=settings)
+    await memory.tenant.call(memory.tenant.graphs.CreateGraph, request)
+    for one in await told.asked(memory, "I live in Graz."):
+        (about,) = one.blocks["setting"]
+        assert (about["user"], about["time_zone"], about["languages"]) == ("Maya", "Asia/Shanghai", ["zh"])
+        assert about["reference_time"] == "2025-06-30T08:00:00+08:00"
+
+
+async def test_the_five_latest_episodes_of_the_session_are_told(told: Told) -> None:
+    memory = await told.memory()
+    cities = ["Graz", "Linz", "Wels", "Enns", "Steyr", "Krems", "Melk"]
+    for city in cities:
+        await memory.say(f"I visited {city}.", "2025-06-01", session_id="travels")
+    await memory.say("I visited Paris.", "2025-06-01", session_id="others")
+    elsewhere = Memory(memory.tenant, "another graph")
+    await elsewhere.say("I visited Rome.", "2025-06-01", session_id="travels")
+    for one in await told.asked(memory, "I visited Bregenz.", session_id="travels"):
+        if one.task != "normalise":
+            continue
+        recent = one.blocks["recent_texts"]
+        assert recent == [f"I visited {city}." for city in reversed(cities[-5:])]
+        assert "Rome" not in one.user
+
+
+async def test_a_chunk_is_told_the_chunks_before_it_of_its_own_conversation(told: Told) -> None:
+    memory = await told.memory()
+    sentence = "We talked for a long time about nothing in particular. "
+    said = [
+        (USER, f"{city} it was. {sentence * 80}So much for {city}.")
+        for city in ("Graz", "Linz", "Wels", "Enns")
+    ]
+    before = len(told.server.asked)
+    job = await memory.say(said, "2025-06-30")
+    assert len(job.chunks) > 1
+    asked = [one for one in told.server.asked[before:] if one.task == "normalise"]
+    texts = {"".join(turn["text"] for turn in one.blocks["turns"]): one for one in asked}
+    first, second = (next(one for text, one in texts.items() if city in text) for city in ("Graz", "Enns"))
+    assert "recent_texts" not in first.blocks
+    assert "So much for" in second.blocks["recent_texts"][0]
+
+
+async def test_predicates_that_were_declared_are_offered(told: Told) -> None:
+    memory = await told.memory()
+    declared = graph_pb2.DeclarePredicateRequest(
+        graph_id=memory.graph, name="rides", cardinality=entity_pb2.CARDINALITY_MULTI
+    )
+    await memory.tenant.call(memory.tenant.graphs.DeclarePredicate, declared)
+    for one in await told.asked(memory, "I live in Graz."):
+        assert one.blocks["known_predicates"] == ["rides"]
