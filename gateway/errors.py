@@ -215,13 +215,13 @@ class RequestIdReused(ServiceError):
 
 
 class GraphExists(ServiceError):
-    """A graph of this id is there, with other settings."""
+    """A graph of this id is there: with other settings, or where an import would make one."""
 
     code = Code.ALREADY_EXISTS
     reason = "GRAPH_ALREADY_EXISTS"
 
     def __init__(self, graph: str) -> None:
-        super().__init__("the graph exists with other settings", resource=Resource("graph", graph))
+        super().__init__("a graph of this id exists", resource=Resource("graph", graph))
 
 
 class GraphBeingErased(ServiceError):

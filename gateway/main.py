@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -21,12 +21,15 @@ from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.erasing import Erase
+from gateway.commands.exporting import ExportGraph
 from gateway.commands.facts import ServiceFacts
+from gateway.commands.importing import ImportGraph
 from gateway.commands.ingesting import AddEpisode
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
+from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
 from gateway.commands.rules import Rules
 from gateway.health import Probe
@@ -37,8 +40,10 @@ from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.erasing import Erasing
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps, StepSettings
+from gateway.ingest.taking import Taking
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
@@ -130,7 +135,7 @@ async def open_gateway(
     """
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
-    services = Services(targets, signer)
+    services = Services(targets, signer, stores.graphs.origin)
     stack.push_async_callback(services.close)
     engine = DurableEngine(
         DurableSettings(
@@ -146,13 +151,16 @@ async def open_gateway(
         stores.rules,
         stores.progress,
         stores.prices,
-        step_settings or StepSettings(),
+        replace(step_settings or StepSettings(), offered_models=settings.offered_models),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
+    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
     erasing = Erasing.over(engine, services, stores, steps.settings)
-    pipeline = Pipeline(engine, stores.jobs, steps, retracting, endings, erasing, settings.chunk_concurrency)
+    pipeline = Pipeline(
+        engine, stores.jobs, steps, retracting, rebuilding, endings, erasing, settings.chunk_concurrency
+    )
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -178,6 +186,35 @@ def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
         **by_recall,
         **{name.value: partial(services.probe, name) for name in ServiceName},
     }
+
+
+def _privacy(
+    settings: GatewaySettings,
+    stores: Stores,
+    services: Services,
+    steps: Steps,
+    background: Background,
+    pipeline: Pipeline,
+    now: Callable[[], Instant],
+) -> PrivacyServicer:
+    taking = Taking(services, stores.imports, steps.settings.model_seconds)
+    take_in = ImportGraph(
+        taking,
+        stores.imports,
+        stores.jobs,
+        stores.prices,
+        stores.calls,
+        background,
+        settings.data_dir,
+        settings.max_import_bytes,
+        settings.max_imports,
+    )
+    return PrivacyServicer(
+        Erase.over(stores, services, pipeline, now),
+        ListAuditEvents(services, stores.graphs, stores.calls),
+        ExportGraph(services, stores.graphs, stores.calls),
+        take_in,
+    )
 
 
 def _servicers(
@@ -211,6 +248,7 @@ def _servicers(
         deleting,
         deleting_documents,
         retract,
+        RebuildGraph(stores.jobs, stores.graphs, stores.prices, pipeline),
         reads,
         judging,
         browsing,
@@ -220,7 +258,11 @@ def _servicers(
     )
     return {
         "GraphService": GraphsAndPredicates(
-            stores.graphs, Rules(stores.rules), ServiceFacts(services), predicates
+            stores.graphs,
+            Rules(stores.rules),
+            ServiceFacts(services),
+            predicates,
+            settings.offered_models,
         ),
         "MemoryService": memory,
         "RecallService": RecallServicer(
@@ -228,9 +270,6 @@ def _servicers(
         ),
         "JobService": JobServicer(stores.job_view),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "PrivacyService": PrivacyServicer(
-            Erase.over(stores, services, pipeline, now),
-            ListAuditEvents(services, stores.graphs, stores.calls),
-        ),
+        "PrivacyService": _privacy(settings, stores, services, steps, background, pipeline, now),
         "AdminService": AdminServicer.over(stores),
     }

@@ -3,8 +3,9 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import grpc
@@ -49,8 +50,17 @@ _LOST_CALLS = 3
 class Services:
     """Stubs of the five services, to be called through `call` alone."""
 
-    def __init__(self, targets: Mapping[ServiceName, str], signer: Signer) -> None:
-        """`targets` are host:port; services that share one share a channel."""
+    def __init__(
+        self,
+        targets: Mapping[ServiceName, str],
+        signer: Signer,
+        origin: Callable[[Scope], Awaitable[str]] | None = None,
+    ) -> None:
+        """`targets` are host:port; services that share one share a channel.
+
+        `origin` tells whence the ids of an imported graph follow; without it no graph is imported.
+        """
+        self._origin = origin
         options = [
             ("grpc.max_receive_message_length", _MESSAGE_BYTES),
             ("grpc.max_send_message_length", _MESSAGE_BYTES),
@@ -118,8 +128,38 @@ class Services:
         under way, a few times: every internal RPC is idempotent (by job, episode or commit id).
         """
         service = self._service_of[method]
+        scope = await self._whole(scope)
         async with self._place(service, scope):
             return await self._repeated(scope, service, method, request, timeout_seconds)
+
+    async def stream(
+        self,
+        scope: Scope,
+        method: "grpc.aio.UnaryStreamMultiCallable[RequestT, ResponseT]",
+        request: RequestT,
+        timeout_seconds: float,
+    ) -> AsyncGenerator[ResponseT, None]:
+        """The answers of a method that streams, as fast as they are taken. Raises ServiceError.
+
+        Never repeated: what was given on can't be taken back.
+        """
+        service = self._service_of[method]
+        scope = await self._whole(scope)
+        async with self._place(service, scope):
+            call = method(request, timeout=timeout_seconds, metadata=self._metadata(scope, service))
+            try:
+                async for answer in call:
+                    yield answer
+            except grpc.aio.AioRpcError as failure:
+                raise error_of_call(failure, service) from failure
+            finally:
+                call.cancel()
+
+    async def _whole(self, scope: Scope) -> Scope:
+        """With whence the graph's ids follow."""
+        if scope.origin or self._origin is None:
+            return scope
+        return replace(scope, origin=await self._origin(scope))
 
     async def probe(self, service: ServiceName, store: str = "") -> None:
         """Asks once whether a service answers, or with `store` one that it reads. Raises ServiceError."""

@@ -85,6 +85,10 @@ class GatewaySettings(BaseSettings):
     """Largest request. Above the cap of documents, so that their typed refusal comes first."""
     max_document_bytes: int = Field(default=2 * 1024 * 1024, ge=1024)
     """Largest text of one call (UTF-8); above it DOCUMENT_TOO_LARGE."""
+    max_import_bytes: int = Field(default=1024 * 1024 * 1024, ge=1024)
+    """Largest graph that is imported; its data waits in the data folder until all of it is there."""
+    max_imports: int = Field(default=4, ge=1)
+    """Imports at once."""
     max_concurrent_streams: int = Field(default=1000, ge=100)
     """HTTP/2 streams of one connection."""
     max_connection_age_seconds: int = Field(default=1800, ge=10)
@@ -103,6 +107,9 @@ class GatewaySettings(BaseSettings):
     cancelled."""
     reflection: bool = False
     """Serve gRPC reflection."""
+    offered_models: frozenset[str] = frozenset()
+    """Models at the endpoint that graphs may choose in place of its two, as a JSON list; a graph that names
+    another is refused, or, where the offer was withdrawn, understood with those two."""
     sweep_seconds: float = Field(default=5.0, gt=0)
     """How often expired holds, old request keys and left artifacts are looked for."""
 

@@ -1,7 +1,9 @@
 """Connection: one channel to a server, the key on every call, errors as types."""
 
+import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -110,6 +112,27 @@ class Connection:
         try:
             async for response in call:
                 yield response
+        except grpc.aio.AioRpcError as error:
+            raise error_of_call(error) from error
+        finally:
+            call.cancel()
+
+    async def send(
+        self,
+        method: "grpc.aio.StreamUnaryMultiCallable[Request, Response]",
+        requests: Iterable[Request],
+        timeout_seconds: float | None = None,
+    ) -> Response:
+        """Sends a stream, as fast as it is taken. Raises CallError, and what `requests` raises."""
+        call: Any = method(metadata=self._metadata, timeout=timeout_seconds)
+        try:
+            # Refused before all was sent, the call is over: its answer tells why.
+            with suppress(asyncio.InvalidStateError):
+                for request in requests:
+                    await call.write(request)
+                await call.done_writing()
+            answer: Response = await call
+            return answer
         except grpc.aio.AioRpcError as error:
             raise error_of_call(error) from error
         finally:

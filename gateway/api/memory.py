@@ -10,7 +10,9 @@ from gateway.commands.ingesting import AddEpisode, IngestLimits
 from gateway.commands.judging import Judging
 from gateway.commands.merging import Merging
 from gateway.commands.reads import Place, Reads
+from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
+from gateway.errors import JobNotFound
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
 from gateway.interceptors.places import leave_place
 from gateway.paging import page_of, token_of
@@ -18,6 +20,7 @@ from gateway.settings import GatewaySettings
 from gateway.store.job_view import JobView
 from palimpsest.v1 import (
     memory_episodes_pb2,
+    memory_graph_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
 )
@@ -34,6 +37,7 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         deleting: DeleteEpisode,
         deleting_documents: DeleteDocument,
         retract: RetractSource,
+        rebuild: RebuildGraph,
         reads: Reads,
         judging: Judging,
         browsing: Browsing,
@@ -48,6 +52,7 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         self._delete = deleting
         self._delete_document = deleting_documents
         self._retract = retract
+        self._rebuild = rebuild
         self._reads = reads
         self._judging = judging
         self._view = view
@@ -86,6 +91,12 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         scope, actor = caller.scope(request.graph_id), f"key:{caller.key}"
         return await self._retract(scope, request, actor, self._max_jobs(caller))
 
+    async def RebuildGraph(
+        self, request: memory_graph_pb2.RebuildGraphRequest, context: Context
+    ) -> memory_graph_pb2.RebuildGraphResponse:
+        caller = current_caller()
+        return await self._rebuild(caller.scope(request.graph_id), request, self._max_jobs(caller))
+
     async def GetDocument(
         self, request: memory_episodes_pb2.GetDocumentRequest, context: Context
     ) -> memory_episodes_pb2.GetDocumentResponse:
@@ -99,7 +110,11 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         response = await self._reads.episode(
             caller.scope(request.graph_id), request, downstream_seconds(caller)
         )
-        job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        try:
+            job = await self._view.read(caller.tenant, JobId(response.episode.job_id))
+        except JobNotFound:
+            # Its graph was imported: jobs stay where they were done.
+            return response
         show_stage(response.episode, job.chunks)
         return response
 

@@ -53,6 +53,8 @@ class Ended:
     """What was changed, in order; None: as the steps kept it."""
     deleted: Mapping[str, int] = field(default_factory=dict)
     """How much a retraction deleted and revoked, by the names of counts."""
+    rebuilt: job_pb2.RebuildReport | None = None
+    """What a rebuild found and made anew."""
 
     @classmethod
     def of_ingest(
@@ -155,7 +157,7 @@ def _state(ended: Ended) -> JobState:
     if _is_cancelled(ended.error) or _is_cancelled(ended.first_failure):
         return JobState.CANCELLED
     if ended.error is not None:
-        return JobState.PARTIAL if ended.deleted else JobState.FAILED
+        return JobState.PARTIAL if ended.deleted or ended.rebuilt else JobState.FAILED
     if not ended.failed and not ended.unsupported_failed:
         return JobState.SUCCEEDED
     return JobState.PARTIAL if ended.earned_tokens or ended.nothing else JobState.FAILED
@@ -212,6 +214,7 @@ def _result(ended: Ended, outcomes: Sequence[resolver_pb2.Outcome]) -> job_pb2.J
         added_voice_aspect_ids=lists["voice_added"][:MAX_IDS],
         ended_voice_aspect_ids=lists["voice_ended"][:MAX_IDS],
         document_id=ended.document,
+        rebuilt=ended.rebuilt,
         document_version=ended.version,
         ids_truncated=any(len(found) > MAX_IDS for found in (*lists.values(), ended.episodes)),
     )

@@ -15,6 +15,8 @@ from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
 from gateway.ingest.erasing import Erasing
 from gateway.ingest.patience import status_in
+from gateway.ingest.rebuilding import Rebuilding
+from gateway.ingest.rebuilding import ended as rebuilding_ended
 from gateway.ingest.retracting import Retracting, totals
 from gateway.ingest.steps import Steps
 from gateway.store.job_values import Job, JobKind
@@ -31,12 +33,14 @@ INGEST = "ingest"
 ASSERT = "assert"
 RETRACT = "retract"
 ERASE = "erase"
+REBUILD = "rebuild"
 
 WORKFLOWS = {
     JobKind.INGEST: INGEST,
     JobKind.ASSERT: ASSERT,
     JobKind.RETRACTION: RETRACT,
     JobKind.ERASURE: ERASE,
+    JobKind.REBUILD: REBUILD,
 }
 
 
@@ -49,6 +53,7 @@ class Pipeline:
         jobs: Jobs,
         steps: Steps,
         retracting: Retracting,
+        rebuilding: Rebuilding,
         endings: Endings,
         erasing: Erasing,
         chunk_concurrency: int = 8,
@@ -58,6 +63,7 @@ class Pipeline:
         self._jobs = jobs
         self._steps = steps
         self._retracting = retracting
+        self._rebuilding = rebuilding
         self._endings = endings
         self._erasing = erasing
         self._patience = steps.settings.patience
@@ -66,6 +72,7 @@ class Pipeline:
         engine.register(ASSERT, self._assert)
         engine.register(RETRACT, self._retract)
         engine.register(ERASE, self._erase)
+        engine.register(REBUILD, self._rebuild)
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
@@ -104,6 +111,10 @@ class Pipeline:
         except Exception:
             log.exception("job failed", job=job)
             await self._end(run, job, Ended(error=status_of(InternalFailure())))
+
+    async def _rebuild(self, run: Run, argument: str) -> None:
+        job = JobId(argument)
+        await self._end(run, job, await self._sure(job, self._rebuilt(run, job)))
 
     async def _sure(self, job: JobId, work: Awaitable[Ended]) -> Ended:
         """How a job ended; one that a bug broke has failed, since the engine runs no workflow that raised."""
@@ -153,6 +164,23 @@ class Pipeline:
             done.append(deleted)
         newest = max((int(one["revision"]) for one in done), default=0)
         return Ended(revision=Revision(newest), error=error, deleted=totals(done))
+
+    async def _rebuilt(self, run: Run, job: JobId) -> Ended:
+        """Part after part, and of those with pages page after page; stops where one fails or is cancelled."""
+        done: list[JSON] = []
+        part, parts, after = 0, 1, ""
+        while part < parts:
+            number = len(done)
+            stopped = await self._stopped(run, job, f"part/{number}")
+            one = stopped or await run.step(
+                f"rebuild/1/{number}", partial(self._rebuilding.part, job, part, after)
+            )
+            done.append(one)
+            if status_in(one) is not None:
+                break
+            parts, after = int(one["parts"]), str(one["after"])
+            part += not after
+        return rebuilding_ended(done)
 
     async def _understand(self, run: Run, job: JobId, index: int, prepared: JSON) -> JSON:
         async def bounded() -> JSON:

@@ -38,6 +38,8 @@ class StepSettings:
     store_seconds: float = 60.0
     model_seconds: float = 600.0
     patience: Patience = field(default_factory=Patience)
+    offered_models: frozenset[str] = frozenset()
+    """Models that graphs may choose."""
 
 
 class Steps:
@@ -59,7 +61,13 @@ class Steps:
         self._prices = prices
         self.settings = settings
         self._understanding = Understanding(
-            services, graphs, rules, progress, settings.store_seconds, settings.model_seconds
+            services,
+            graphs,
+            rules,
+            progress,
+            settings.store_seconds,
+            settings.model_seconds,
+            settings.offered_models,
         )
         self.asserting = Asserting(services, rules, settings.model_seconds)
 

@@ -27,9 +27,15 @@ class Recover:
             # A servicer that is not ours (health, reflection) has told its status itself.
             call.code = _told(call.context.code())
             raise
-        except asyncio.CancelledError:
-            call.code = grpc.StatusCode.CANCELLED
-            raise
+        except asyncio.CancelledError as cancelled:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                call.code = grpc.StatusCode.CANCELLED
+                raise
+            # Nobody cancelled this call: what it waited for was cancelled by somebody else.
+            call.code = grpc.StatusCode.INTERNAL
+            log.error("internal failure", method=call.method, raised=_where(cancelled))
+            await abort(call.context, InternalFailure(), call.request_id)
         except Exception as exception:  # noqa: BLE001 - the one place where any of them becomes a status
             error = error_of(exception)
             call.code = _CODES[int(error.code)]

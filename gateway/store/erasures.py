@@ -121,6 +121,7 @@ class Erasures:
 
     async def _lock(self, connection: AsyncConnection, scope: Scope) -> None:
         mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+        mine = and_(mine, graphs.c.import_owner.is_(None))
         query = select(graphs.c.id).where(mine) if scope.graph else select(tenants.c.id)
         if not scope.graph:
             query = query.where(tenants.c.id == scope.tenant)

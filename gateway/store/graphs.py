@@ -7,9 +7,10 @@ from typing import Any
 from sqlalchemy import and_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.errors import GraphExists, GraphNotFound
+from gateway.errors import GraphExists, GraphNotFound, Overloaded
 from gateway.store.clock import DatabaseClock
 from gateway.store.erasing import being_erased, refuse_erased
+from gateway.store.imports import UNDER_WAY
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
 from gateway.store.tables import graphs
@@ -21,6 +22,8 @@ from services.stores.sql.database import Database
 from services.stores.sql.isolation import Across, OfTenant
 from services.stores.sql.keyset import page_of
 
+_THERE = graphs.c.import_owner.is_(None)
+"""A graph that an import makes is not there until it is whole."""
 _UPKEEP = Across("upkeep: an operator's work on the stores meets every graph")
 
 
@@ -56,7 +59,7 @@ class Graphs:
     ) -> bool:
         """Makes a graph in the caller's transaction unless it is there; answers whether it was made.
 
-        Raises TooManyGraphs, GraphBeingErased, EntityBeingErased.
+        Raises TooManyGraphs, GraphBeingErased, EntityBeingErased, and Overloaded while an import makes it.
         Locks the tenant when it makes one: lock its account after this.
         """
         await refuse_erased(connection, self._clock, scope, writing=True)
@@ -66,11 +69,17 @@ class Graphs:
             "settings": (settings or GraphSettings()).SerializeToString(deterministic=True),
             "created_at": self._clock.now(),
             "updated_at": self._clock.now(),
+            "origin": scope.origin or None,
         }
-        if await insert_once(connection, graphs, row) is None:
-            return False
-        await self._quotas.graph_made(connection, scope.tenant)
-        return True
+        if await insert_once(connection, graphs, row) is not None:
+            await self._quotas.graph_made(connection, scope.tenant)
+            return True
+        making = select(graphs.c.import_owner).where(
+            graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph, graphs.c.import_owner.is_not(None)
+        )
+        if (await connection.execute(making)).first() is not None:
+            raise Overloaded(UNDER_WAY)
+        return False
 
     async def get(self, scope: Scope, *, writing: bool = False) -> GraphRow:
         """Raises GraphNotFound, the same for a graph of another tenant; GraphBeingErased.
@@ -78,7 +87,7 @@ class Graphs:
         `writing`: the caller is about to change it, which also waits for the erasure of an entity: raises
         EntityBeingErased.
         """
-        query = select(graphs).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+        query = select(graphs).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph, _THERE)
         async with self._database.read(scope) as connection:
             row = (await connection.execute(query)).one_or_none()
             await refuse_erased(connection, self._clock, scope, writing=writing)
@@ -91,7 +100,8 @@ class Graphs:
 
         Raises ValueError for a position that no list of graphs gave.
         """
-        query = select(graphs).where(graphs.c.tenant == tenant, ~being_erased(graphs.c.tenant, graphs.c.id))
+        erased = being_erased(graphs.c.tenant, graphs.c.id)
+        query = select(graphs).where(graphs.c.tenant == tenant, _THERE, ~erased)
         async with self._database.read(OfTenant(tenant)) as connection:
             listed = await page_of(connection, query, [graphs.c.id], page)
         return Listed([_graph_of(row) for row in listed.items], listed.after)
@@ -101,7 +111,7 @@ class Graphs:
 
         The same settings again change nothing, not even when it was last changed.
         """
-        mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+        mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph, _THERE)
         async with self._database.write(scope) as connection:
             row = (await connection.execute(select(graphs).where(mine).with_for_update())).one_or_none()
             await refuse_erased(connection, self._clock, scope, writing=True)
@@ -117,7 +127,7 @@ class Graphs:
 
     async def every(self, tenant: TenantId | None = None) -> Sequence[GraphRow]:
         """Graphs of every tenant, or of one, in the order of their names; for work on the stores."""
-        query = select(graphs).order_by(graphs.c.tenant, graphs.c.id)
+        query = select(graphs).where(_THERE).order_by(graphs.c.tenant, graphs.c.id)
         if tenant is not None:
             query = query.where(graphs.c.tenant == tenant)
         async with self._database.read(_UPKEEP) as connection:
@@ -129,12 +139,18 @@ class Graphs:
         async with self._database.write(scope) as connection:
             await connection.execute(graphs.delete().where(mine))
 
+    async def origin(self, scope: Scope) -> str:
+        """Of an imported graph, whence its ids follow (services/domain/scope.py); "" of any other."""
+        query = select(graphs.c.origin).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+        async with self._database.read(scope) as connection:
+            return (await connection.execute(query)).scalar_one_or_none() or ""
+
     async def check(self, scope: Scope, *, writing: bool = False) -> None:
         """As `get`: what every read of memory, and every write (`writing`), asks first."""
         await self.get(scope, writing=writing)
 
 
 def _graph_of(row: Mapping[Any, Any]) -> GraphRow:
-    scope = Scope(TenantId(row["tenant"]), GraphId(row["id"]))
+    scope = Scope(TenantId(row["tenant"]), GraphId(row["id"]), row["origin"] or "")
     settings = GraphSettings.FromString(row["settings"])
     return GraphRow(scope, settings, Instant(row["created_at"]), Instant(row["updated_at"]))

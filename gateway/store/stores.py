@@ -14,6 +14,7 @@ from gateway.store.clock import DatabaseClock
 from gateway.store.content import Content
 from gateway.store.erasures import Erasures
 from gateway.store.graphs import Graphs
+from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
 from gateway.store.jobs import HOLD_SECONDS, Jobs
 from gateway.store.keys import ApiKeys
@@ -43,6 +44,7 @@ class Stores:
     tenants: Tenants
     keys: ApiKeys
     graphs: Graphs
+    imports: Imports
     rules: IngestionRules
     requests: Requests
     calls: CallLog
@@ -108,6 +110,7 @@ async def open_stores(
         tenants=Tenants(database, clock),
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
+        imports=Imports(database, clock, quotas),
         rules=IngestionRules(database, clock, graphs),
         requests=Requests(database, clock),
         calls=CallLog(database, clock),

@@ -58,6 +58,10 @@ graphs = Table(
     Column("settings", LargeBinary, nullable=False),
     Column("created_at", Int64, nullable=False),
     Column("updated_at", Int64, nullable=False),
+    Column("origin", String(16), comment="of an imported one: whence its ids follow"),
+    Column("import_hash", String(64), comment="which import made it"),
+    Column("import_owner", Key, comment="who is making it; absent: it is there"),
+    Column("import_leased_until", Int64),
 )
 
 requests = Table(

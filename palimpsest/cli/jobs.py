@@ -158,6 +158,7 @@ def job_of(job: job_pb2.Job) -> RenderableType:
             f"{words.amount(money.refunded_micros)} given back (prices {money.price_version})",
         ),
         ("changed", _changed(job.result.counts)),
+        ("rebuilt", _rebuilt(job.result)),
         ("document", f"{job.result.document_id} version {job.result.document_version}")
         if job.result.document_id
         else ("", ""),
@@ -176,6 +177,16 @@ def _seconds(job: job_pb2.Job) -> str:
         return ""
     taken = job.finished_at.ToNanoseconds() - job.created_at.ToNanoseconds()
     return f"{taken / 1e9:.1f}"
+
+
+def _rebuilt(result: job_pb2.JobResult) -> str:
+    """Of a rebuild: `12 vectors made anew · 1 spans differ repaired`."""
+    if not result.HasField("rebuilt"):
+        return ""
+    report = result.rebuilt
+    mended = [f"{count} {kind}: repaired" for kind, count in sorted(report.repaired.items())]
+    left = [f"{count} {kind}: left" for kind, count in sorted(report.left.items())]
+    return " · ".join([words.counted(report.vectors, "vectors made anew"), *mended, *left])
 
 
 def _changed(counts: job_pb2.JobCounts) -> str:

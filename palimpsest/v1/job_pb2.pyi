@@ -36,7 +36,7 @@ class _JobKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_JobKind.Value
     JOB_KIND_ASSERT: _JobKind.ValueType  # 2
     """Records given triples (AssertTriples)."""
     JOB_KIND_REBUILD: _JobKind.ValueType  # 3
-    """Extracts a graph anew (RebuildGraph)."""
+    """Makes what is derived of a graph anew (RebuildGraph)."""
     JOB_KIND_IMPORT: _JobKind.ValueType  # 4
     """Takes an export back (ImportGraph)."""
     JOB_KIND_ERASURE: _JobKind.ValueType  # 5
@@ -54,7 +54,7 @@ JOB_KIND_INGEST: JobKind.ValueType  # 1
 JOB_KIND_ASSERT: JobKind.ValueType  # 2
 """Records given triples (AssertTriples)."""
 JOB_KIND_REBUILD: JobKind.ValueType  # 3
-"""Extracts a graph anew (RebuildGraph)."""
+"""Makes what is derived of a graph anew (RebuildGraph)."""
 JOB_KIND_IMPORT: JobKind.ValueType  # 4
 """Takes an export back (ImportGraph)."""
 JOB_KIND_ERASURE: JobKind.ValueType  # 5
@@ -410,6 +410,7 @@ class JobResult(_message.Message):
     DOCUMENT_VERSION_FIELD_NUMBER: _builtins.int
     IDS_TRUNCATED_FIELD_NUMBER: _builtins.int
     EXPIRED_STATEMENT_IDS_FIELD_NUMBER: _builtins.int
+    REBUILT_FIELD_NUMBER: _builtins.int
     document_id: _builtins.str
     """The document; empty without one."""
     document_version: _builtins.int
@@ -456,6 +457,10 @@ class JobResult(_message.Message):
     def expired_statement_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Statements that are not believed any more, at any time."""
 
+    @_builtins.property
+    def rebuilt(self) -> Global___RebuildReport:
+        """What a rebuild found and made anew; absent of other jobs."""
+
     def __init__(
         self,
         *,
@@ -472,14 +477,93 @@ class JobResult(_message.Message):
         document_version: _builtins.int = ...,
         ids_truncated: _builtins.bool = ...,
         expired_statement_ids: _abc.Iterable[_builtins.str] | None = ...,
+        rebuilt: Global___RebuildReport | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["counts", b"counts", "rebuilt", b"rebuilt"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["added_entity_ids", b"added_entity_ids", "added_statement_ids", b"added_statement_ids", "added_voice_aspect_ids", b"added_voice_aspect_ids", "counts", b"counts", "document_id", b"document_id", "document_version", b"document_version", "ended_statement_ids", b"ended_statement_ids", "ended_voice_aspect_ids", b"ended_voice_aspect_ids", "episode_ids", b"episode_ids", "expired_statement_ids", b"expired_statement_ids", "ids_truncated", b"ids_truncated", "merged_entity_ids", b"merged_entity_ids", "restored_statement_ids", b"restored_statement_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added_entity_ids", b"added_entity_ids", "added_statement_ids", b"added_statement_ids", "added_voice_aspect_ids", b"added_voice_aspect_ids", "counts", b"counts", "document_id", b"document_id", "document_version", b"document_version", "ended_statement_ids", b"ended_statement_ids", "ended_voice_aspect_ids", b"ended_voice_aspect_ids", "episode_ids", b"episode_ids", "expired_statement_ids", b"expired_statement_ids", "ids_truncated", b"ids_truncated", "merged_entity_ids", b"merged_entity_ids", "rebuilt", b"rebuilt", "restored_statement_ids", b"restored_statement_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___JobResult: _TypeAlias = JobResult  # noqa: Y015
+
+@_typing.final
+class RebuildReport(_message.Message):
+    """What a rebuild of a graph found and made anew."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class RepairedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class LeftEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    LOOKED_AT_FIELD_NUMBER: _builtins.int
+    VECTORS_FIELD_NUMBER: _builtins.int
+    REPAIRED_FIELD_NUMBER: _builtins.int
+    LEFT_FIELD_NUMBER: _builtins.int
+    looked_at: _builtins.int
+    """Things that were looked at; each by every check that it is met on."""
+    vectors: _builtins.int
+    """Vectors that were made anew."""
+    @_builtins.property
+    def repaired(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Differences between stores, or from what records derive, that were mended, by kind."""
+
+    @_builtins.property
+    def left(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Differences that could not be mended, by kind."""
+
+    def __init__(
+        self,
+        *,
+        looked_at: _builtins.int = ...,
+        vectors: _builtins.int = ...,
+        repaired: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        left: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "looked_at", b"looked_at", "repaired", b"repaired", "vectors", b"vectors"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RebuildReport: _TypeAlias = RebuildReport  # noqa: Y015
 
 @_typing.final
 class JobCounts(_message.Message):

@@ -326,11 +326,11 @@ class RebuildGraphRequest(_message.Message):
     request_id: _builtins.str
     """Names this call."""
     prompt_version: _builtins.str
-    """Version of the prompts; empty: the newest."""
+    """Extract anew with this version of the prompts; empty: don't."""
     medium_model: _builtins.str
-    """Model of the medium tier; empty: as in the graph's settings."""
+    """Extract anew by this model of the medium tier; empty: don't."""
     low_model: _builtins.str
-    """Model of the low tier; empty: as in the graph's settings."""
+    """Resolve anew by this model of the low tier; empty: don't."""
     validate_only: _builtins.bool
     """Only check and quote."""
     max_credits_micros: _builtins.int

@@ -397,9 +397,11 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RebuildGraph(self, request, context):
-        """Extracts every episode anew under another prompt or model version, beside the old graph, then
-        switches. A job; idempotent by request_id. Errors: GRAPH_NOT_FOUND, INSUFFICIENT_CREDITS,
-        MAX_CREDITS_EXCEEDED, REQUEST_ID_REUSED.
+        """Makes what is derived of a graph anew from its records and texts: spans, aliases, vectors; then
+        checks all of it. Others may read and write meanwhile. A job, with a report; costs nothing.
+        Idempotent by request_id. With a prompt version or a model it is to extract every episode anew,
+        beside the old graph, and then switch: not built yet. Errors: GRAPH_NOT_FOUND, NOT_IMPLEMENTED,
+        TOO_MANY_JOBS, REQUEST_ID_REUSED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -149,9 +149,11 @@ class MemoryServiceStub:
     GRAPH_NOT_FOUND, STATEMENT_NOT_FOUND, REQUEST_ID_REUSED.
     """
     RebuildGraph: _grpc.UnaryUnaryMultiCallable[_memory_graph_pb2.RebuildGraphRequest, _memory_graph_pb2.RebuildGraphResponse]
-    """Extracts every episode anew under another prompt or model version, beside the old graph, then
-    switches. A job; idempotent by request_id. Errors: GRAPH_NOT_FOUND, INSUFFICIENT_CREDITS,
-    MAX_CREDITS_EXCEEDED, REQUEST_ID_REUSED.
+    """Makes what is derived of a graph anew from its records and texts: spans, aliases, vectors; then
+    checks all of it. Others may read and write meanwhile. A job, with a report; costs nothing.
+    Idempotent by request_id. With a prompt version or a model it is to extract every episode anew,
+    beside the old graph, and then switch: not built yet. Errors: GRAPH_NOT_FOUND, NOT_IMPLEMENTED,
+    TOO_MANY_JOBS, REQUEST_ID_REUSED.
     """
 
 @_typing.type_check_only
@@ -270,9 +272,11 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     GRAPH_NOT_FOUND, STATEMENT_NOT_FOUND, REQUEST_ID_REUSED.
     """
     RebuildGraph: _aio.UnaryUnaryMultiCallable[_memory_graph_pb2.RebuildGraphRequest, _memory_graph_pb2.RebuildGraphResponse]  # type: ignore[assignment]
-    """Extracts every episode anew under another prompt or model version, beside the old graph, then
-    switches. A job; idempotent by request_id. Errors: GRAPH_NOT_FOUND, INSUFFICIENT_CREDITS,
-    MAX_CREDITS_EXCEEDED, REQUEST_ID_REUSED.
+    """Makes what is derived of a graph anew from its records and texts: spans, aliases, vectors; then
+    checks all of it. Others may read and write meanwhile. A job, with a report; costs nothing.
+    Idempotent by request_id. With a prompt version or a model it is to extract every episode anew,
+    beside the old graph, and then switch: not built yet. Errors: GRAPH_NOT_FOUND, NOT_IMPLEMENTED,
+    TOO_MANY_JOBS, REQUEST_ID_REUSED.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -544,9 +548,11 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_graph_pb2.RebuildGraphRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_graph_pb2.RebuildGraphResponse, _abc.Awaitable[_memory_graph_pb2.RebuildGraphResponse]]:
-        """Extracts every episode anew under another prompt or model version, beside the old graph, then
-        switches. A job; idempotent by request_id. Errors: GRAPH_NOT_FOUND, INSUFFICIENT_CREDITS,
-        MAX_CREDITS_EXCEEDED, REQUEST_ID_REUSED.
+        """Makes what is derived of a graph anew from its records and texts: spans, aliases, vectors; then
+        checks all of it. Others may read and write meanwhile. A job, with a report; costs nothing.
+        Idempotent by request_id. With a prompt version or a model it is to extract every episode anew,
+        beside the old graph, and then switch: not built yet. Errors: GRAPH_NOT_FOUND, NOT_IMPLEMENTED,
+        TOO_MANY_JOBS, REQUEST_ID_REUSED.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

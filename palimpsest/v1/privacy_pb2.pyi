@@ -476,7 +476,7 @@ class ExportGraphResponse(_message.Message):
     DATA_FIELD_NUMBER: _builtins.int
     TRAILER_FIELD_NUMBER: _builtins.int
     data: _builtins.bytes
-    """Whole lines of JSON, at most 1 MiB."""
+    """Lines of JSON; a part may end within a line."""
     @_builtins.property
     def header(self) -> Global___ExportHeader:
         """First."""
@@ -544,7 +544,7 @@ class ImportGraphRequest(_message.Message):
     DATA_FIELD_NUMBER: _builtins.int
     TRAILER_FIELD_NUMBER: _builtins.int
     data: _builtins.bytes
-    """As it was exported."""
+    """As it was exported; a part may end within a line."""
     @_builtins.property
     def start(self) -> Global___ImportStart:
         """First."""
@@ -579,7 +579,7 @@ class ImportGraphResponse(_message.Message):
     JOB_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def job(self) -> _job_pb2.Job:
-        """The job that stores it."""
+        """The job that stored it."""
 
     def __init__(
         self,

@@ -110,17 +110,19 @@ class PrivacyServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExportGraph(self, request, context):
-        """Streams everything of a graph: a header, data, a trailer. Reads one revision. Errors:
-        GRAPH_NOT_FOUND, STORE_UNAVAILABLE.
+        """Streams everything of a graph: a header, data, a trailer. Reads one revision, while others write.
+        Errors: GRAPH_NOT_FOUND, CONFLICT (text was deleted meanwhile: ask again), STORE_UNAVAILABLE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImportGraph(self, request_iterator, context):
-        """Takes an export into a graph that isn't there, unchanged: ids, dates, revisions. The first
-        message is the header. Idempotent by request_id. Errors: GRAPH_ALREADY_EXISTS, VALIDATION_FAILED
-        (broken or foreign data), INSUFFICIENT_CREDITS, REQUEST_ID_REUSED.
+        """Takes an export into a graph that isn't there, unchanged: ids, dates, revisions. Everything is
+        checked before anything is written, and nothing is seen before all of it is there. Costs nothing.
+        Idempotent by request_id. Errors: GRAPH_ALREADY_EXISTS, VALIDATION_FAILED (broken, cut or foreign
+        data, or of another version), DOCUMENT_TOO_LARGE, OVERLOADED (it is being imported),
+        REQUEST_ID_REUSED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

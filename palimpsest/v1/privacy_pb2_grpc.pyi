@@ -50,13 +50,15 @@ class PrivacyServiceStub:
     GetErasure: _grpc.UnaryUnaryMultiCallable[_privacy_pb2.GetErasureRequest, _privacy_pb2.GetErasureResponse]
     """Reads how an erasure stands, with its report. Errors: ERASURE_NOT_FOUND."""
     ExportGraph: _grpc.UnaryStreamMultiCallable[_privacy_pb2.ExportGraphRequest, _privacy_pb2.ExportGraphResponse]
-    """Streams everything of a graph: a header, data, a trailer. Reads one revision. Errors:
-    GRAPH_NOT_FOUND, STORE_UNAVAILABLE.
+    """Streams everything of a graph: a header, data, a trailer. Reads one revision, while others write.
+    Errors: GRAPH_NOT_FOUND, CONFLICT (text was deleted meanwhile: ask again), STORE_UNAVAILABLE.
     """
     ImportGraph: _grpc.StreamUnaryMultiCallable[_privacy_pb2.ImportGraphRequest, _privacy_pb2.ImportGraphResponse]
-    """Takes an export into a graph that isn't there, unchanged: ids, dates, revisions. The first
-    message is the header. Idempotent by request_id. Errors: GRAPH_ALREADY_EXISTS, VALIDATION_FAILED
-    (broken or foreign data), INSUFFICIENT_CREDITS, REQUEST_ID_REUSED.
+    """Takes an export into a graph that isn't there, unchanged: ids, dates, revisions. Everything is
+    checked before anything is written, and nothing is seen before all of it is there. Costs nothing.
+    Idempotent by request_id. Errors: GRAPH_ALREADY_EXISTS, VALIDATION_FAILED (broken, cut or foreign
+    data, or of another version), DOCUMENT_TOO_LARGE, OVERLOADED (it is being imported),
+    REQUEST_ID_REUSED.
     """
     ListAuditEvents: _grpc.UnaryUnaryMultiCallable[_privacy_pb2.ListAuditEventsRequest, _privacy_pb2.ListAuditEventsResponse]
     """Lists who changed what, why, with which model and prompt version; newest first. Errors:
@@ -85,13 +87,15 @@ class PrivacyServiceAsyncStub(PrivacyServiceStub):
     GetErasure: _aio.UnaryUnaryMultiCallable[_privacy_pb2.GetErasureRequest, _privacy_pb2.GetErasureResponse]  # type: ignore[assignment]
     """Reads how an erasure stands, with its report. Errors: ERASURE_NOT_FOUND."""
     ExportGraph: _aio.UnaryStreamMultiCallable[_privacy_pb2.ExportGraphRequest, _privacy_pb2.ExportGraphResponse]  # type: ignore[assignment]
-    """Streams everything of a graph: a header, data, a trailer. Reads one revision. Errors:
-    GRAPH_NOT_FOUND, STORE_UNAVAILABLE.
+    """Streams everything of a graph: a header, data, a trailer. Reads one revision, while others write.
+    Errors: GRAPH_NOT_FOUND, CONFLICT (text was deleted meanwhile: ask again), STORE_UNAVAILABLE.
     """
     ImportGraph: _aio.StreamUnaryMultiCallable[_privacy_pb2.ImportGraphRequest, _privacy_pb2.ImportGraphResponse]  # type: ignore[assignment]
-    """Takes an export into a graph that isn't there, unchanged: ids, dates, revisions. The first
-    message is the header. Idempotent by request_id. Errors: GRAPH_ALREADY_EXISTS, VALIDATION_FAILED
-    (broken or foreign data), INSUFFICIENT_CREDITS, REQUEST_ID_REUSED.
+    """Takes an export into a graph that isn't there, unchanged: ids, dates, revisions. Everything is
+    checked before anything is written, and nothing is seen before all of it is there. Costs nothing.
+    Idempotent by request_id. Errors: GRAPH_ALREADY_EXISTS, VALIDATION_FAILED (broken, cut or foreign
+    data, or of another version), DOCUMENT_TOO_LARGE, OVERLOADED (it is being imported),
+    REQUEST_ID_REUSED.
     """
     ListAuditEvents: _aio.UnaryUnaryMultiCallable[_privacy_pb2.ListAuditEventsRequest, _privacy_pb2.ListAuditEventsResponse]  # type: ignore[assignment]
     """Lists who changed what, why, with which model and prompt version; newest first. Errors:
@@ -147,8 +151,8 @@ class PrivacyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _privacy_pb2.ExportGraphRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_privacy_pb2.ExportGraphResponse], _abc.AsyncIterator[_privacy_pb2.ExportGraphResponse]]:
-        """Streams everything of a graph: a header, data, a trailer. Reads one revision. Errors:
-        GRAPH_NOT_FOUND, STORE_UNAVAILABLE.
+        """Streams everything of a graph: a header, data, a trailer. Reads one revision, while others write.
+        Errors: GRAPH_NOT_FOUND, CONFLICT (text was deleted meanwhile: ask again), STORE_UNAVAILABLE.
         """
 
     @_abc_1.abstractmethod
@@ -157,9 +161,11 @@ class PrivacyServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_privacy_pb2.ImportGraphRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_privacy_pb2.ImportGraphResponse, _abc.Awaitable[_privacy_pb2.ImportGraphResponse]]:
-        """Takes an export into a graph that isn't there, unchanged: ids, dates, revisions. The first
-        message is the header. Idempotent by request_id. Errors: GRAPH_ALREADY_EXISTS, VALIDATION_FAILED
-        (broken or foreign data), INSUFFICIENT_CREDITS, REQUEST_ID_REUSED.
+        """Takes an export into a graph that isn't there, unchanged: ids, dates, revisions. Everything is
+        checked before anything is written, and nothing is seen before all of it is there. Costs nothing.
+        Idempotent by request_id. Errors: GRAPH_ALREADY_EXISTS, VALIDATION_FAILED (broken, cut or foreign
+        data, or of another version), DOCUMENT_TOO_LARGE, OVERLOADED (it is being imported),
+        REQUEST_ID_REUSED.
         """
 
     @_abc_1.abstractmethod

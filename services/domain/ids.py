@@ -31,7 +31,7 @@ def derive_id(scope: Scope, kind: str, *parts: str | int | None) -> str:
     Parts are length-prefixed, so that no choice of user text makes two different lists collide.
     """
     texts = ["~" if part is None else f"{len(str(part))}:{part}" for part in parts]
-    name = "|".join([scope.key, kind, *texts])
+    name = "|".join([scope.root, kind, *texts])
     return str(uuid.uuid5(_NAMESPACE, name.encode("utf-8", "surrogatepass").decode("latin-1")))
 
 

@@ -26,6 +26,7 @@ class Setting:
 
     `reference_time` is when the text was said; `time_zone` an IANA name; `rules` the tenant's ingestion rules
     for this source; `recent` the session's latest episodes, `similar` neighbours of the chunk's passages.
+    `medium_model` and `low_model` are the graph's own models, "" for the operator's; no model is told them.
     """
 
     kind: EpisodeKind
@@ -41,6 +42,8 @@ class Setting:
     known_facts: Sequence[KnownFact] = ()
     known_entities: Sequence[str] = ()
     known_predicates: Sequence[str] = ()
+    medium_model: str = ""
+    low_model: str = ""
 
     @property
     def user(self) -> str:

@@ -13,6 +13,7 @@ from services.domain.memory import Episode, Passage
 from services.domain.predicates import Cardinality, Declaration, Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine
+from services.resolver.carrying import Carried, Carrying
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
 from services.resolver.declaring import Asking, Declaring
@@ -38,6 +39,7 @@ from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import ErasableMemory, StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
+from services.upkeep.parts import Stores as Upkept
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
 from services.wire.predicates import predicate_out
 
@@ -57,7 +59,7 @@ class Parts:
     memory: ErasableMemory
 
 
-class Resolver(Deciding, Erasing):
+class Resolver(Deciding, Carrying, Erasing):
     """Keeps the graph one graph. Any replica can answer any call: all state is in the stores."""
 
     def __init__(self, parts: Parts) -> None:
@@ -100,6 +102,7 @@ class Resolver(Deciding, Erasing):
         self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
+        self._carried = Carried(carried_stores(parts), parts.vocabulary, self.mending, parts.memory.erase)
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""
@@ -292,6 +295,22 @@ class Resolver(Deciding, Erasing):
             await self._voice.add(scope, draft, known, spoken, setting, episode.id, memo)
         draft.receipts = list(memo.receipts)
         return draft
+
+
+def carried_stores(parts: Parts) -> Upkept:
+    """The stores of the resolver as upkeep sees them."""
+    stores = parts.stores
+    return Upkept(
+        graph=stores.graph,
+        text=parts.text,
+        voice=stores.voice,
+        revisions=stores.revisions,
+        decisions=stores.decisions,
+        readings=stores.readings,
+        vectors=parts.vectors,
+        embedder=parts.embedder,
+        now=parts.now,
+    )
 
 
 def _deletion(request: pb.RevokeRequest) -> Deletion:

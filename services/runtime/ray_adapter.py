@@ -41,7 +41,8 @@ class OpenService:
     async def __call__(self, stack: AsyncExitStack) -> Front:
         settings = taken_over(self.handover)
         log_to(settings.data_dir / LOGS if self.handover else None, f"{self.name}.log")
-        signer = Signer(settings.assertion_secret.get_secret_value().encode(), clock)
+        secret, other = settings.assertion_secret, settings.assertion_secret_other
+        signer = Signer(secret.get_secret_value().encode(), clock, other.get_secret_value().encode())
         return Front(self.name, await open_service(self.name, settings, stack, clock), signer)
 
 

@@ -58,6 +58,9 @@ class ServiceSettings(BaseSettings):
     assertion_secret: SecretStr = SecretStr("")
     """Checks the scope of calls from the gateway, which signs with the same one; at least 16 bytes.
     `palimpsest up` makes one for its run; replicas of another cluster need it set."""
+    assertion_secret_other: SecretStr = SecretStr("")
+    """Another secret that is taken as well. To change the secret: put the new one here, give it to the
+    gateways as theirs, then make it `assertion_secret` and empty this."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

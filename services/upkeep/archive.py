@@ -68,6 +68,8 @@ class GraphEntry:
     until: int
     settings: str = ""
     """GraphSettings as base64; the gateway's."""
+    origin: str = ""
+    """Of an imported graph: whence its ids follow (services/domain/scope.py)."""
 
 
 @dataclass(frozen=True, slots=True)

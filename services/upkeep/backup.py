@@ -79,7 +79,9 @@ async def back_up_graph(
             until = stores.now()
             continue
         archive.close_files()
-        return GraphEntry(scope.tenant, scope.graph, folder, point.revision, point.until, settings)
+        return GraphEntry(
+            scope.tenant, scope.graph, folder, point.revision, point.until, settings, scope.origin
+        )
     raise KeepsChanging(f"{scope.tenant}/{scope.graph} had deletions whenever it was read")
 
 
@@ -89,7 +91,7 @@ async def _written(items: AsyncIterator[Item], archive: ArchiveOut, folder: str)
 
 
 def scope_of(entry: GraphEntry) -> Scope:
-    return Scope(TenantId(entry.tenant), GraphId(entry.graph))
+    return Scope(TenantId(entry.tenant), GraphId(entry.graph), entry.origin)
 
 
 async def restore_graph(stores: Stores, archive: ArchiveIn, entry: GraphEntry, keep_vectors: bool) -> int:

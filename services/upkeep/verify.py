@@ -52,14 +52,25 @@ class Verifier:
 
         Raises StoreUnavailable, and with `repair` Conflict and EngineError as publishing does.
         """
+        reports = [await self.verify_part(scope, part, repair) for part in range(self.parts)]
+        found = [one for report in reports for one in report.differences]
+        return Report(scope, _once(found), sum(report.looked_at for report in reports))
+
+    @property
+    def parts(self) -> int:
+        """How many parts a verification has."""
+        return len(self._checks)
+
+    async def verify_part(self, scope: Scope, part: int, repair: bool = False) -> Report:
+        """As `verify`, of one kind of thing; in the order of the parts, what others rest on comes first."""
         mends = self._mends if repair else None
         assert mends is not None or not repair, "repairs were asked for, and nothing that makes them given"
-        found = await self._unpublished(scope, mends)
+        found = await self._unpublished(scope, mends) if part == 0 else []
         looked_at = 0
-        for check in self._checks:
-            async for units in check.pages(scope):
-                looked_at += len(units)
-                found += await self._page(check, scope, units, mends)
+        check = self._checks[part]
+        async for units in check.pages(scope):
+            looked_at += len(units)
+            found += await self._page(check, scope, units, mends)
         return Report(scope, _once(found), looked_at)
 
     async def _unpublished(self, scope: Scope, mends: Mends | None) -> list[Difference]:

@@ -80,7 +80,7 @@ async def ends_right(scene: Scene, job_id: str) -> None:
 
 
 DAILY = ServiceName.RESOLVER
-"""The one that is killed in the tests of every day, in the middle of its writes; the others in `make test-all`."""
+"""The one that is killed in the tests of every day, amid its writes; the others in `make test-all`."""
 STAGES = [
     pytest.param(stage, id=service, marks=() if service is DAILY else pytest.mark.slow)
     for stage, (service, _) in enumerate(INGEST[1:], start=1)

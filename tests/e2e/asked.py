@@ -1,5 +1,6 @@
 """A request of every public RPC that is served, from the ids of somebody; and how each answers strangers."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -140,6 +141,9 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/RetractSource": lambda ids: memory_episodes_pb2.RetractSourceRequest(
         graph_id=ids.graph, source=f"of-{ids.episode}", request_id=f"retract-of-{ids.episode}"
     ),
+    "MemoryService/RebuildGraph": lambda ids: memory_graph_pb2.RebuildGraphRequest(
+        graph_id=ids.graph, request_id="rebuild"
+    ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
     ),
@@ -197,6 +201,14 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "PrivacyService/GetErasure": lambda ids: privacy_pb2.GetErasureRequest(erasure_id=ids.job),
     "PrivacyService/ListAuditEvents": lambda ids: privacy_pb2.ListAuditEventsRequest(
         graph_id=ids.graph, target_id=ids.statement
+    ),
+    "PrivacyService/ExportGraph": lambda ids: privacy_pb2.ExportGraphRequest(graph_id=ids.graph),
+    "PrivacyService/ImportGraph": lambda ids: privacy_pb2.ImportGraphRequest(
+        start=privacy_pb2.ImportStart(
+            graph_id=f"import-of-{ids.graph}",
+            request_id="import",
+            header=privacy_pb2.ExportHeader(format_version=1, graph_id=ids.graph),
+        )
     ),
     "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
@@ -286,7 +298,26 @@ UNLIKE_A_READ = {
 """What is asked for would be gone, or has ended."""
 FILTERS_BY_GRAPH = {"JobService/ListJobs"}
 """Lists of the gateway itself: a graph that is not there has none."""
+NO_MORE_THAN_A_HEADER = b"""\
+{"part":"graph","item":{"origin":"0123456789abcdef","created_at":0,"updated_at":0,"settings":{},"embedder":"","dimension":0}}
+"""
+
+
+def sent(message: Message) -> list[Message]:
+    """All messages of a call: of an import with its start the data of a graph that holds nothing."""
+    if not isinstance(message, privacy_pb2.ImportGraphRequest):
+        return [message]
+    digest = hashlib.sha256(NO_MORE_THAN_A_HEADER).hexdigest()
+    trailer = privacy_pb2.ExportTrailer(counts={"graph": 1}, sha256=digest)
+    return [
+        message,
+        privacy_pb2.ImportGraphRequest(data=NO_MORE_THAN_A_HEADER),
+        privacy_pb2.ImportGraphRequest(trailer=trailer),
+    ]
+
+
 TELLS_WORDS = {
+    "PrivacyService/ExportGraph",
     "MemoryService/GetEpisode",
     "MemoryService/GetDocument",
     "MemoryService/GetStatement",

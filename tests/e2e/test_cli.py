@@ -145,3 +145,24 @@ def test_errors_are_a_line_and_a_code(running: UpProcess, terminal: Terminal) ->
         (line,) = done.stderr.splitlines()
         assert line.startswith("palimpsest: ")
         assert says in line
+
+
+def test_a_graph_goes_into_a_file_and_comes_back(terminal: Terminal) -> None:
+    terminal.text("tenant", "create", "carrier")
+    terminal.text("grant", "carrier", "1")
+    terminal.environment["PALIMPSEST_KEY"] = terminal.text("key", "create", "carrier", "--scope", "erase")[
+        :-1
+    ]
+    terminal.text("assert", "notes", "Ana", "lives_in", "Graz", "--since", "2024-01-01")
+    assert "sha256" in terminal.text("graph", "export", "notes", "notes.jsonl")
+    assert terminal.run("graph", "export", "notes", "notes.jsonl").returncode == Exit.FAILED
+    assert "succeeded" in terminal.text("graph", "import", "copy", "notes.jsonl")
+    assert terminal.text("timeline", "copy", "Ana", "lives_in") == terminal.text(
+        "timeline", "notes", "Ana", "lives_in"
+    )
+    whole = (terminal.folder / "notes.jsonl").read_text(encoding="utf-8")
+    (terminal.folder / "cut.jsonl").write_text(whole[: whole.rindex('{"part":"trailer"')], encoding="utf-8")
+    assert terminal.run("graph", "import", "cut", "cut.jsonl").returncode == Exit.USAGE
+    (terminal.folder / "garbled.jsonl").write_text(whole.replace("Graz", "Gras"), encoding="utf-8")
+    assert terminal.run("graph", "import", "garbled", "garbled.jsonl").returncode == Exit.USAGE
+    assert terminal.run("graph", "show", "garbled").returncode == Exit.NOT_FOUND

@@ -42,6 +42,7 @@ from tests.e2e.asked import (
     TELLS_WORDS,
     UNLIKE_A_READ,
     Ids,
+    sent,
 )
 from tests.e2e.talking import Fact, Memory, balance
 
@@ -132,13 +133,17 @@ async def ask(tenant: Tenant, name: str, request: Message) -> list[Any] | Refusa
     method = METHODS[f"/palimpsest.v1.{name}"]
     channel: Any = tenant.channel
     call = channel.unary_stream if method.server_streaming else channel.unary_unary
+    if method.client_streaming:
+        call = channel.stream_unary
     multi = call(
         path(method),
         request_serializer=type(request).SerializeToString,
         response_deserializer=GetMessageClass(method.output_type).FromString,
     )
     try:
-        answering = multi(request, metadata=tenant.metadata, timeout=60)
+        asked = sent(request)
+        given = iter(asked) if method.client_streaming else asked[0]
+        answering = multi(given, metadata=tenant.metadata, timeout=60)
         if name in ENDLESS:
             first = await answering.read()
             answering.cancel()

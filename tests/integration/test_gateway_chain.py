@@ -272,6 +272,7 @@ async def test_metrics_count_methods_and_codes_and_name_no_tenant(tmp_path: Path
         stub = credits_pb2_grpc.CreditServiceStub(running.channel)
         await running.call(stub.GetBalance, credits_pb2.GetBalanceRequest())
         await running.refused(stub.GetBalance, credits_pb2.GetBalanceRequest(), "")
+        await told_twice(running.meter.calls)
         method = "/palimpsest.v1.CreditService/GetBalance"
         assert running.meter.calls == [(method, "OK"), (method, "UNAUTHENTICATED")]
 

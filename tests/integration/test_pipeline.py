@@ -16,6 +16,7 @@ from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.erasing import Erasing
 from gateway.ingest.pipeline import Pipeline
+from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.steps import Steps
 from gateway.services import ServiceName, Services
@@ -198,8 +199,9 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         )
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
+        rebuilding = Rebuilding(services, jobs, IMPATIENT.patience, IMPATIENT.model_seconds)
         erasing = Erasing.over(engine, services, stores, IMPATIENT)
-        pipeline = Pipeline(engine, jobs, steps, retracting, endings, erasing)
+        pipeline = Pipeline(engine, jobs, steps, retracting, rebuilding, endings, erasing)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from palimpsest.internal.v1 import erasing_pb2 as palimpsest_dot_internal_dot_v1_dot_erasing__pb2
+from palimpsest.internal.v1 import resolver_carrying_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2
 from palimpsest.internal.v1 import resolver_entities_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2
 from palimpsest.internal.v1 import resolver_judging_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2
 from palimpsest.internal.v1 import resolver_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__pb2
@@ -132,6 +133,31 @@ class ResolverServiceStub:
                 '/palimpsest.internal.v1.ResolverService/EraseEntity',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityResponse.FromString,
+                _registered_method=True)
+        self.Export = channel.unary_stream(
+                '/palimpsest.internal.v1.ResolverService/Export',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ExportRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ExportResponse.FromString,
+                _registered_method=True)
+        self.Import = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/Import',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ImportRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ImportResponse.FromString,
+                _registered_method=True)
+        self.VerifyImport = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/VerifyImport',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.VerifyImportRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.VerifyImportResponse.FromString,
+                _registered_method=True)
+        self.DiscardImport = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/DiscardImport',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.DiscardImportRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.DiscardImportResponse.FromString,
+                _registered_method=True)
+        self.Rebuild = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/Rebuild',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.RebuildRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.RebuildResponse.FromString,
                 _registered_method=True)
 
 
@@ -272,6 +298,41 @@ class ResolverServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Export(self, request, context):
+        """Streams everything of the graph as of its published revision, while others go on writing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Import(self, request, context):
+        """Writes items of an export under the same ids. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def VerifyImport(self, request, context):
+        """Checks what was imported against its own records.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DiscardImport(self, request, context):
+        """Removes what was imported, before anybody could read it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Rebuild(self, request, context):
+        """Makes one part of what is derived anew: spans, aliases, vectors. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ResolverServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -369,6 +430,31 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     servicer.EraseEntity,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityResponse.SerializeToString,
+            ),
+            'Export': grpc.unary_stream_rpc_method_handler(
+                    servicer.Export,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ExportRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ExportResponse.SerializeToString,
+            ),
+            'Import': grpc.unary_unary_rpc_method_handler(
+                    servicer.Import,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ImportRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ImportResponse.SerializeToString,
+            ),
+            'VerifyImport': grpc.unary_unary_rpc_method_handler(
+                    servicer.VerifyImport,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.VerifyImportRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.VerifyImportResponse.SerializeToString,
+            ),
+            'DiscardImport': grpc.unary_unary_rpc_method_handler(
+                    servicer.DiscardImport,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.DiscardImportRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.DiscardImportResponse.SerializeToString,
+            ),
+            'Rebuild': grpc.unary_unary_rpc_method_handler(
+                    servicer.Rebuild,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.RebuildRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.RebuildResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -885,6 +971,141 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/EraseEntity',
             palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Export(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/Export',
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ExportRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ExportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Import(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/Import',
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ImportRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.ImportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def VerifyImport(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/VerifyImport',
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.VerifyImportRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.VerifyImportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiscardImport(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/DiscardImport',
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.DiscardImportRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.DiscardImportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Rebuild(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/Rebuild',
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.RebuildRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2.RebuildResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ The resolver: owns entities, statements, records, spans, voice aspects and revis
 from collections import abc as _abc
 from grpc import aio as _aio
 from palimpsest.internal.v1 import erasing_pb2 as _erasing_pb2
+from palimpsest.internal.v1 import resolver_carrying_pb2 as _resolver_carrying_pb2
 from palimpsest.internal.v1 import resolver_entities_pb2 as _resolver_entities_pb2
 from palimpsest.internal.v1 import resolver_judging_pb2 as _resolver_judging_pb2
 from palimpsest.internal.v1 import resolver_pb2 as _resolver_pb2
@@ -74,6 +75,16 @@ class ResolverServiceStub:
     """Says whom the erasure of an entity is about."""
     EraseEntity: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.EraseEntityRequest, _erasing_pb2.EraseEntityResponse]
     """Removes everything of an entity. Idempotent by commit id, and by itself."""
+    Export: _grpc.UnaryStreamMultiCallable[_resolver_carrying_pb2.ExportRequest, _resolver_carrying_pb2.ExportResponse]
+    """Streams everything of the graph as of its published revision, while others go on writing."""
+    Import: _grpc.UnaryUnaryMultiCallable[_resolver_carrying_pb2.ImportRequest, _resolver_carrying_pb2.ImportResponse]
+    """Writes items of an export under the same ids. Idempotent."""
+    VerifyImport: _grpc.UnaryUnaryMultiCallable[_resolver_carrying_pb2.VerifyImportRequest, _resolver_carrying_pb2.VerifyImportResponse]
+    """Checks what was imported against its own records."""
+    DiscardImport: _grpc.UnaryUnaryMultiCallable[_resolver_carrying_pb2.DiscardImportRequest, _resolver_carrying_pb2.DiscardImportResponse]
+    """Removes what was imported, before anybody could read it."""
+    Rebuild: _grpc.UnaryUnaryMultiCallable[_resolver_carrying_pb2.RebuildRequest, _resolver_carrying_pb2.RebuildResponse]
+    """Makes one part of what is derived anew: spans, aliases, vectors. Idempotent."""
 
 @_typing.type_check_only
 class ResolverServiceAsyncStub(ResolverServiceStub):
@@ -118,6 +129,16 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Says whom the erasure of an entity is about."""
     EraseEntity: _aio.UnaryUnaryMultiCallable[_erasing_pb2.EraseEntityRequest, _erasing_pb2.EraseEntityResponse]  # type: ignore[assignment]
     """Removes everything of an entity. Idempotent by commit id, and by itself."""
+    Export: _aio.UnaryStreamMultiCallable[_resolver_carrying_pb2.ExportRequest, _resolver_carrying_pb2.ExportResponse]  # type: ignore[assignment]
+    """Streams everything of the graph as of its published revision, while others go on writing."""
+    Import: _aio.UnaryUnaryMultiCallable[_resolver_carrying_pb2.ImportRequest, _resolver_carrying_pb2.ImportResponse]  # type: ignore[assignment]
+    """Writes items of an export under the same ids. Idempotent."""
+    VerifyImport: _aio.UnaryUnaryMultiCallable[_resolver_carrying_pb2.VerifyImportRequest, _resolver_carrying_pb2.VerifyImportResponse]  # type: ignore[assignment]
+    """Checks what was imported against its own records."""
+    DiscardImport: _aio.UnaryUnaryMultiCallable[_resolver_carrying_pb2.DiscardImportRequest, _resolver_carrying_pb2.DiscardImportResponse]  # type: ignore[assignment]
+    """Removes what was imported, before anybody could read it."""
+    Rebuild: _aio.UnaryUnaryMultiCallable[_resolver_carrying_pb2.RebuildRequest, _resolver_carrying_pb2.RebuildResponse]  # type: ignore[assignment]
+    """Makes one part of what is derived anew: spans, aliases, vectors. Idempotent."""
 
 class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
     """Keeps the graph one graph."""
@@ -273,5 +294,45 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_erasing_pb2.EraseEntityResponse, _abc.Awaitable[_erasing_pb2.EraseEntityResponse]]:
         """Removes everything of an entity. Idempotent by commit id, and by itself."""
+
+    @_abc_1.abstractmethod
+    def Export(
+        self,
+        request: _resolver_carrying_pb2.ExportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_resolver_carrying_pb2.ExportResponse], _abc.AsyncIterator[_resolver_carrying_pb2.ExportResponse]]:
+        """Streams everything of the graph as of its published revision, while others go on writing."""
+
+    @_abc_1.abstractmethod
+    def Import(
+        self,
+        request: _resolver_carrying_pb2.ImportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_carrying_pb2.ImportResponse, _abc.Awaitable[_resolver_carrying_pb2.ImportResponse]]:
+        """Writes items of an export under the same ids. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def VerifyImport(
+        self,
+        request: _resolver_carrying_pb2.VerifyImportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_carrying_pb2.VerifyImportResponse, _abc.Awaitable[_resolver_carrying_pb2.VerifyImportResponse]]:
+        """Checks what was imported against its own records."""
+
+    @_abc_1.abstractmethod
+    def DiscardImport(
+        self,
+        request: _resolver_carrying_pb2.DiscardImportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_carrying_pb2.DiscardImportResponse, _abc.Awaitable[_resolver_carrying_pb2.DiscardImportResponse]]:
+        """Removes what was imported, before anybody could read it."""
+
+    @_abc_1.abstractmethod
+    def Rebuild(
+        self,
+        request: _resolver_carrying_pb2.RebuildRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_carrying_pb2.RebuildResponse, _abc.Awaitable[_resolver_carrying_pb2.RebuildResponse]]:
+        """Makes one part of what is derived anew: spans, aliases, vectors. Idempotent."""
 
 def add_ResolverServiceServicer_to_server(servicer: ResolverServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -11,6 +11,7 @@ import structlog
 from gateway.logs import log_to
 from services.runtime.assertion import Signer
 from services.runtime.resources import clock
+from services.stores.errors import StoreUnavailable
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +45,26 @@ def test_an_exception_is_told_without_the_variables_of_its_frames(tmp_path: Path
     assert told["exc_type"] == "ValueError"
     assert told["frames"][-1]["name"] == "fails"
     assert said not in file.read_text(encoding="utf-8")
+
+
+def test_the_text_of_a_librarys_exception_is_left_out_however_deep(tmp_path: Path) -> None:
+    file = log_to(tmp_path / "logs")
+    said = "my cat is called Miso"
+    try:
+        try:
+            raise LookupError(said)
+        except LookupError as error:
+            inner = ExceptionGroup(said, [ValueError(said), StoreUnavailable("graph")])
+            inner.add_note(said)
+            raise inner from error
+    except ExceptionGroup:
+        structlog.get_logger("test").exception("step failed")
+    text = file.read_text(encoding="utf-8")
+    assert said not in text
+    assert all(name in text for name in ("StoreUnavailable", "LookupError", "ValueError"))
+    ours = StoreUnavailable("graph")
+    structlog.get_logger("test").error("step failed", exc_info=ours)
+    assert str(ours) in file.read_text(encoding="utf-8")
 
 
 def test_logs_of_libraries_are_json_too(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The OpenAI-compatible engine: what it sends, what it mends, and which error ends each misbehaviour."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -56,6 +57,16 @@ async def test_a_right_answer_is_read_in_any_clothes(reply: Reply, form: str) ->
     assert answer.receipt.calls == 1
     assert answer.receipt.tokens_in > 100
     assert answer.receipt.tokens_out > 0
+
+
+async def test_a_graphs_own_models_go_before_the_operators() -> None:
+    setting = replace(SETTING, medium_model="test-low", low_model="test-medium")
+    with ModelServer(asking(replies.answer(GOOD))) as server:
+        async with engine_on(server) as engine:
+            drawn = await engine.extract_world(SCOPE, extract("Bob joined the team.", setting=setting))
+            free = await engine.judge_voice(SCOPE, tasks.JudgeVoice((), (), (), setting))
+    assert [asked.model for asked in server.asked] == [drawn.receipt.model] == ["test-low"]
+    assert free.receipt.model == "test-medium"
 
 
 @pytest.mark.parametrize("reply", BAD.values(), ids=BAD)

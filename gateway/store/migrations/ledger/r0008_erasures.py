@@ -5,8 +5,8 @@ from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, String,
 
 from services.stores.sql.revising import create_all, drop_all, on_postgres, secure, told
 
-revision = "0007"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 
 Key = String().with_variant(String(collation="C"), "postgresql")
 

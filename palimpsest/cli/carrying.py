@@ -1,0 +1,83 @@
+"""`graph export`, `graph import` and `graph rebuild`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+
+from palimpsest.carrying import NotAnExport, export_graph, import_graph
+from palimpsest.cli import words
+from palimpsest.cli.exits import Exit, complain
+from palimpsest.cli.facts import GraphId
+from palimpsest.cli.jobs import finish, follow, job_of
+from palimpsest.cli.operating import RequestId
+from palimpsest.cli.shell import Shell, command
+from palimpsest.connection import new_request_id
+from palimpsest.errors import CallError
+from palimpsest.v1 import memory_graph_pb2, privacy_pb2
+
+_TRIES = 5
+"""Exports that are begun anew because text was deleted meanwhile."""
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A new file.", dir_okay=False)]
+Exported = Annotated[
+    Path, typer.Argument(metavar="FILE", help="What `graph export` wrote.", exists=True, dir_okay=False)
+]
+
+
+def add_to(graphs: typer.Typer) -> None:
+    """Adds all to the commands about graphs."""
+    command(graphs, "export")(export)
+    command(graphs, "import")(take_in)
+    command(graphs, "rebuild")(rebuild)
+
+
+async def export(shell: Shell, graph: GraphId, file: File) -> None:
+    """Writes everything of a graph into a file, while others go on writing to it.
+
+    The file holds texts of users: its owner alone can read it. Needs a key with the scope `erase`.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            trailer = await export_graph(shell.connection, graph, file)
+            break
+        except CallError as error:
+            if error.reason != "CONFLICT" or not left:
+                raise
+            shell.note("something was deleted meanwhile; exporting again")
+        except (NotAnExport, OSError) as error:
+            raise complain(str(error), Exit.FAILED) from error
+    shell.show(trailer, _exported)
+
+
+def _exported(trailer: privacy_pb2.ExportTrailer) -> RenderableType:
+    counts = [(part, str(count)) for part, count in sorted(trailer.counts.items())]
+    return words.pairs([*counts, ("sha256", trailer.sha256)])
+
+
+async def take_in(shell: Shell, graph: GraphId, file: Exported, request_id: RequestId = "") -> None:
+    """Makes a graph that is not there from a file: ids, dates and revisions as they were.
+
+    Everything is checked before anything of it can be seen. Needs a key with the scope `erase`.
+    """
+    try:
+        response = await import_graph(shell.connection, graph, file, request_id or new_request_id())
+    except (NotAnExport, OSError) as error:
+        raise complain(str(error), Exit.USAGE) from error
+    shell.show(response, lambda answer: job_of(answer.job))
+
+
+async def rebuild(
+    shell: Shell,
+    graph: GraphId,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
+    request_id: RequestId = "",
+) -> None:
+    """Makes spans, aliases and vectors anew from records and texts, as a job with a report; costs nothing."""
+    request = memory_graph_pb2.RebuildGraphRequest(graph_id=graph, request_id=request_id or new_request_id())
+    response = await shell.connection.call(shell.connection.memory.RebuildGraph, request)
+    if wait:
+        finish(await follow(shell, response.job.job_id), shell)
+    else:
+        shell.show(response, lambda answer: job_of(answer.job))
