@@ -13,12 +13,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from dbos import DBOS, DBOSConfig, SetWorkflowID
 from sqlalchemy import make_url
 
+from gateway.store.lease import JobTakenOver
 from services.stores.errors import StoreUnavailable
 from services.stores.sql.failures import translated
 from services.stores.sql.rows import in_chunks
+
+log = structlog.get_logger(__name__)
 
 JSON = dict[str, Any]
 """What crosses a step's border: plain JSON values."""
@@ -96,6 +100,10 @@ class DurableEngine:
             self._running[task] = argument
             try:
                 await workflow(Run(), argument)
+            except JobTakenOver:
+                # As a run that is cut short: the one that has the job records how it ended.
+                log.warning("a run stopped, as another has its job", workflow=argument)
+                raise asyncio.CancelledError from None
             finally:
                 self._running.pop(task, None)
 
@@ -124,7 +132,8 @@ class DurableEngine:
         if not workflow_ids:
             return
         await DBOS.cancel_workflows_async(list(workflow_ids))
-        cut = [task for task, argument in self._running.items() if argument in set(workflow_ids)]
+        stopped = set(workflow_ids)
+        cut = [task for task, argument in self._running.items() if argument in stopped]
         for task in cut:
             task.cancel()
         await asyncio.gather(*cut, return_exceptions=True)

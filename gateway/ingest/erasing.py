@@ -12,13 +12,14 @@ import structlog
 
 from gateway.credits.money import MicroCredits
 from gateway.ingest.durable import JSON, DurableEngine, Run
+from gateway.ingest.endings import Ended
 from gateway.ingest.erasing_entity import EntityErasing
 from gateway.ingest.steps import StepSettings
 from gateway.services import Services
 from gateway.store.content import Content
 from gateway.store.erasures import Erasures
 from gateway.store.graphs import Graphs
-from gateway.store.job_values import JobState, Outcome
+from gateway.store.job_values import Job, JobState, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
 from gateway.store.stores import Stores
@@ -80,10 +81,10 @@ class Erasing:
         self._long_seconds = settings.model_seconds
         """For calls that go through all of a graph."""
         self._entity = EntityErasing(
-            services, jobs, progress, settings.patience, QUIET_SECONDS, settings.model_seconds
+            services, jobs, content, progress, settings.patience, QUIET_SECONDS, settings.model_seconds
         )
 
-    async def run(self, run: Run, job_id: JobId) -> None:
+    async def run(self, run: Run, job_id: JobId) -> Ended:
         """An erasure from its mark to its tombstone."""
 
         async def begun() -> JSON:
@@ -101,7 +102,8 @@ class Erasing:
         else:
             await self._step(run, "erase/1", self._whole_graph(job_id))
         await self._step(run, "content/1", self._gateway(job_id))
-        await self._step(run, "end/1", self._end(job_id))
+        await self._step(run, "tombstone/1", self._tombstone(job_id))
+        return Ended()
 
     async def _step(self, run: Run, name: str, work: Callable[[], Awaitable[JSON]]) -> JSON:
         return await run.step(name, lambda: self._patience.insist(work))
@@ -160,8 +162,8 @@ class Erasing:
 
     async def _stop_jobs(self, job_id: JobId, scope: Scope) -> None:
         """Ends what is under way, with all of its credits given back. What it publishes is void."""
-        theirs = [job for job in await self._jobs.of_graph(scope) if job.id != job_id and not job.finished]
-        await self._engine.stop([job.id for job in theirs])
+        theirs = [job for job in await self._content.jobs(scope, job_id) if not job.finished]
+        await self._engine.stop([id for job in theirs for id in workflows_of(job)])
         for job in theirs:
             outcome = Outcome(
                 JobState.CANCELLED, MicroCredits(0), JobResult(), error=status_of(GraphErased())
@@ -186,7 +188,8 @@ class Erasing:
 
     async def _content_of(self, job_id: JobId, scope: Scope) -> None:
         await self._stop_jobs(job_id, scope)
-        ids = await self._content.jobs(scope, job_id)
+        theirs = await self._content.jobs(scope, job_id)
+        ids = [id for job in theirs for id in workflows_of(job)]
         await self._engine.forget(ids)
         await self._content.erase(scope, job_id)
         if not scope.graph:
@@ -194,19 +197,19 @@ class Erasing:
         if await self._content.rows(scope, job_id) or await self._engine.remember(ids):
             raise Conflict
 
-    def _end(self, job_id: JobId) -> Callable[[], Awaitable[JSON]]:
+    def _tombstone(self, job_id: JobId) -> Callable[[], Awaitable[JSON]]:
         async def work() -> JSON:
-            job = await self._jobs.find(job_id)
-            if not job.finished:
-                counted = await self._progress.artifacts(job_id, COUNTED)
-                reports = reports_of([json.loads(each) for each in counted.values()])
-                await self._erasures.finish(job_id, job.scope, reports)
-                await self._progress.drop_artifacts(job_id)
-                outcome = Outcome(JobState.SUCCEEDED, MicroCredits(0), JobResult(), revision=job.revision)
-                await self._jobs.finish(job_id, outcome)
+            counted = await self._progress.artifacts(job_id, COUNTED)
+            reports = reports_of([json.loads(each) for each in counted.values()])
+            await self._erasures.finish(job_id, (await self._jobs.find(job_id)).scope, reports)
             return {}
 
         return work
+
+
+def workflows_of(job: Job) -> list[str]:
+    """Of its first attempt, and of each retry (gateway/ingest/pipeline.py)."""
+    return [job.id, *(f"{job.id}:{attempt}" for attempt in range(1, job.attempt + 1))]
 
 
 def found_in(stores: Sequence[pb.StoreRows]) -> Found:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from gateway.ingest.durable import JSON, Run
 from gateway.ingest.patience import Patience
 from gateway.services import Services
+from gateway.store.content import Content
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
 from palimpsest.internal.v1 import erasing_pb2 as pb
@@ -30,6 +31,7 @@ class EntityErasing:
         self,
         services: Services,
         jobs: Jobs,
+        content: Content,
         progress: Progress,
         patience: Patience,
         quiet_seconds: float,
@@ -38,6 +40,7 @@ class EntityErasing:
         """`quiet_seconds`: how long calls that are under way are waited for."""
         self._services = services
         self._jobs = jobs
+        self._content = content
         self._progress = progress
         self._patience = patience
         self._quiet_seconds = quiet_seconds
@@ -62,8 +65,7 @@ class EntityErasing:
 
     async def _alone(self, job_id: JobId, scope: Scope) -> JSON:
         """Waits until no other job of the graph is unfinished: others' texts are not thrown away."""
-        theirs = await self._jobs.of_graph(scope)
-        if any(job.id != job_id and not job.finished for job in theirs):
+        if any(not job.finished for job in await self._content.jobs(scope, job_id)):
             raise Conflict
         await self._services.quiet(scope, self._quiet_seconds)
         return {}

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import re
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -85,9 +85,10 @@ class KeepCalls:
 
 def kept_of(call: Call) -> Kept | None:
     """What is kept of a call; None for one that changed nothing, or nothing of a tenant."""
-    tenant, caller, request = _whose(call), call.caller, call.request
+    tenant = _whose(call)
     if tenant is None:
         return None
+    caller, request = call.caller, call.request
     request_id: str = getattr(request, "request_id", "")
     revision = getattr(call.response, "revision", 0)
     named = (*_targets(request), *_targets_of_answer(call.response))
@@ -97,7 +98,7 @@ def kept_of(call: Call) -> Kept | None:
         id=_id(call.method, request_id, request),
         action=call.method.rpartition("/")[2],
         key=caller.key,
-        graph=getattr(request, "graph_id", ""),
+        graph=_graph_of(_parts(request)),
         operator=caller.owner is None,
         targets=tuple(found)[:MOST_TARGETS],
         request=request_id or call.request_id,
@@ -111,7 +112,7 @@ def _whose(call: Call) -> TenantId | None:
     request, rpc = call.request, call.rpc
     if rpc is None or rpc.scope is KeyScope.READ or rpc.stream or not isinstance(request, Message):
         return None
-    if getattr(request, "validate_only", False):
+    if all(getattr(part, "validate_only", False) for part in _parts(request)):
         return None
     return call.caller.owner or TenantId(getattr(request, "tenant_id", "")) or None
 
@@ -124,11 +125,24 @@ def _id(method: str, request_id: str, request: Message) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 
+def _parts(request: Message) -> Sequence[Message]:
+    """The requests of a batch; the request itself when it is none."""
+    return getattr(request, "requests", None) or [request]
+
+
+def _graph_of(parts: Sequence[Message]) -> str:
+    """The graph that a call, or all of its parts, are about; empty for several."""
+    graphs = {getattr(part, "graph_id", "") for part in parts}
+    return graphs.pop() if len(graphs) == 1 else ""
+
+
 def _targets_of_answer(response: object) -> Iterator[str]:
     """What a call made: a job, or what it answers by its id."""
     if isinstance(response, Message):
         yield from _targets(response, deep=False)
         yield getattr(getattr(response, "job", None), "job_id", "")
+        for result in getattr(response, "results", ()):
+            yield from _targets_of_answer(result.response)
 
 
 def _targets(message: Message, deep: bool = True) -> Iterator[str]:

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import ColumnElement, Table, and_, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from gateway.store.job_values import Job
+from gateway.store.reading_jobs import job_of, select_jobs
 from gateway.store.tables import (
     PROGRESS,
     api_keys,
@@ -39,11 +41,11 @@ class Content:
         self._ledger = ledger
         self._progress = progress
 
-    async def jobs(self, scope: Scope, but: JobId) -> Sequence[JobId]:
+    async def jobs(self, scope: Scope, but: JobId) -> Sequence[Job]:
         """Jobs of a graph, or of a tenant for the graph "", without the erasure's own."""
         async with self._ledger.read(_ERASURE) as connection:
-            rows = await connection.execute(select(jobs.c.id).where(_jobs(scope, but)).order_by(jobs.c.id))
-            return [JobId(id) for id in rows.scalars()]
+            query = select_jobs().where(_jobs(scope, but)).order_by(jobs.c.id)
+            return [job_of(row) for row in (await connection.execute(query)).mappings()]
 
     async def rows(self, scope: Scope, but: JobId) -> Mapping[str, int]:
         """How many rows there are, by kind; kinds without any are left out."""
@@ -52,7 +54,7 @@ class Content:
             for table, these in _rows(scope, but):
                 query = select(func.count()).select_from(table).where(these)
                 found[table.name] = (await connection.execute(query)).scalar_one()
-        ids = await self.jobs(scope, but)
+        ids = [job.id for job in await self.jobs(scope, but)]
         async with self._progress.read(_ERASURE) as connection:
             for table in PROGRESS.sorted_tables:
                 found[table.name] = 0
@@ -63,7 +65,7 @@ class Content:
 
     async def erase(self, scope: Scope, but: JobId) -> None:
         """Deletes rows of progress first: without its job nothing tells whose they were."""
-        ids = await self.jobs(scope, but)
+        ids = [job.id for job in await self.jobs(scope, but)]
         async with self._progress.write(_ERASURE) as connection:
             for chunk in in_chunks(ids):
                 for table in PROGRESS.sorted_tables:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, and_, insert, select, update
+from sqlalchemy import Row, and_, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.errors import (
@@ -61,16 +61,16 @@ class Erasures:
         job. Raises GraphNotFound, TenantNotFound, RequestIdReused, GraphBeingErased, EntityBeingErased.
         """
         scope = order.scope
-        async with self._database.write(scope) as connection:
-            accepted = await self._jobs.accept_within(connection, order)
-            if accepted.fresh:
-                # Locked first: of two erasures the second finds the mark of the first.
-                await self._lock(connection, scope)
-                await _refuse_a_second(connection, self._clock, scope)
-                await connection.execute(insert(erasures).values(self._row(accepted.job.id, scope, entity)))
-                if not entity:
-                    await self._stop(connection, scope, accepted.job.id)
-        return accepted
+
+        async def mark(connection: AsyncConnection, job: JobId) -> None:
+            # Locked first: of two erasures the second finds the mark of the first.
+            await self._lock(connection, scope)
+            await _refuse_a_second(connection, self._clock, scope)
+            await connection.execute(insert(erasures).values(self._row(job, scope, entity)))
+            if not entity:
+                await self._stop(connection, scope)
+
+        return await self._jobs.accept(order, marking=mark)
 
     async def find(self, tenant: TenantId, id: JobId) -> Erasure:
         """Raises ErasureNotFound; the same for another tenant's."""
@@ -128,8 +128,8 @@ class Erasures:
         if (await connection.execute(query.with_for_update())).one_or_none() is None:
             raise GraphNotFound(scope.graph) if scope.graph else TenantNotFound(scope.tenant)
 
-    async def _stop(self, connection: AsyncConnection, scope: Scope, but: JobId) -> None:
-        theirs = and_(jobs.c.tenant == scope.tenant, jobs.c.finished_at.is_(None), jobs.c.id != but)
+    async def _stop(self, connection: AsyncConnection, scope: Scope) -> None:
+        theirs = and_(jobs.c.tenant == scope.tenant, jobs.c.finished_at.is_(None))
         if scope.graph:
             theirs = and_(theirs, jobs.c.graph == scope.graph)
         else:
@@ -138,7 +138,10 @@ class Erasures:
             this = tenants.c.id == scope.tenant
             await connection.execute(update(tenants).where(this).values(state=TenantState.SUSPENDED))
         await connection.execute(
-            update(jobs).where(theirs).values(cancel_requested=1, version=jobs.c.version + 1)
+            update(jobs)
+            .where(theirs)
+            # Whatever run has one loses it: the erasure ends it.
+            .values(cancel_requested=1, version=jobs.c.version + 1, epoch=func.coalesce(jobs.c.epoch, 0) + 1)
         )
 
 

@@ -125,7 +125,7 @@ class Resolver(Deciding, Carrying, Erasing):
 
         published = await self._publisher.publish(scope, f"resolve:{id}", build)
         if payload is not None:
-            await self._staging.unstage(scope, id)
+            await self._staging.close(scope, id)
         # A draft that came to nothing is not published, yet it cost something too.
         told = published.outcome if published.outcome != Outcome() else last
         return pb.ResolveResponse(

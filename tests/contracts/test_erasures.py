@@ -41,6 +41,7 @@ EMPTIED_TABLES = {"holds", "journal_groups", "api_keys", "tenants"}
 WITHOUT_CONTENT = {
     "accounts",
     "erasures",
+    "executors",
     "goodwill_days",
     "journal_entries",
     "price_tables",
@@ -168,7 +169,7 @@ async def test_content_goes_and_the_ledger_stays(stores: Stores) -> None:
     balance = await stores.ledger.balance(ACME)
     theirs = await stores.content.jobs(NOTES, marked)
     for job in theirs:
-        await stores.jobs.finish(job, Outcome(JobState.CANCELLED, MicroCredits(0), JobResult()))
+        await stores.jobs.finish(job.id, Outcome(JobState.CANCELLED, MicroCredits(0), JobResult()))
     counted = await stores.content.rows(NOTES, marked)
     assert counted == {"requests": 3, "calls": 1, "jobs": 2} | dict.fromkeys(
         ("artifacts", "job_chunks", "job_events", "job_progress"), 1
@@ -191,7 +192,7 @@ async def test_content_goes_and_the_ledger_stays(stores: Stores) -> None:
     assert await audit(stores.ledger_database, stores.clock) == []
     async with stores.ledger_database.read(Across("test")) as connection:
         told = select(func.count()).where(
-            journal_groups.c.job.in_(theirs),
+            journal_groups.c.job.in_([job.id for job in theirs]),
             (journal_groups.c.request_key != "") | (journal_groups.c.reason != ""),
         )
         assert (await connection.execute(told)).scalar_one() == 0
@@ -209,7 +210,7 @@ async def test_a_tenant_goes_with_its_keys(stores: Stores) -> None:
     with pytest.raises(GraphBeingErased):
         await stores.graphs.create(graph(ACME, "new"), GraphSettings())
     for job in await stores.content.jobs(WHOLE, marked):
-        await stores.jobs.finish(job, Outcome(JobState.CANCELLED, MicroCredits(0), JobResult()))
+        await stores.jobs.finish(job.id, Outcome(JobState.CANCELLED, MicroCredits(0), JobResult()))
     for row in await stores.graphs.every(ACME):
         await stores.graphs.remove(row.scope)
     await stores.content.erase(WHOLE, marked)

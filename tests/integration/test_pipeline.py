@@ -18,6 +18,7 @@ from gateway.ingest.erasing import Erasing
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
+from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
 from gateway.services import ServiceName, Services
 from gateway.store.bell import Bell
@@ -199,9 +200,10 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         )
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
+        retrying = Retrying(services, jobs, progress, IMPATIENT.patience, IMPATIENT.store_seconds)
         rebuilding = Rebuilding(services, jobs, IMPATIENT.patience, IMPATIENT.model_seconds)
         erasing = Erasing.over(engine, services, stores, IMPATIENT)
-        pipeline = Pipeline(engine, jobs, steps, retracting, rebuilding, endings, erasing)
+        pipeline = Pipeline(engine, jobs, steps, retracting, retrying, rebuilding, endings, erasing)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

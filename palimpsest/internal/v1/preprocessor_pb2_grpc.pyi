@@ -56,6 +56,10 @@ class PreprocessorServiceStub:
     """Removes passages that name somebody, from episodes and documents, and the name from what else is kept.
     Idempotent.
     """
+    TakeUp: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.TakeUpRequest, _preprocessor_pb2.TakeUpResponse]
+    """Before episodes whose understanding failed are tried again: counts their passages as known again, and
+    says of which there is nothing to understand any more. Idempotent.
+    """
 
 @_typing.type_check_only
 class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
@@ -83,6 +87,10 @@ class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
     EraseMentions: _aio.UnaryUnaryMultiCallable[_erasing_pb2.EraseMentionsRequest, _erasing_pb2.EraseMentionsResponse]  # type: ignore[assignment]
     """Removes passages that name somebody, from episodes and documents, and the name from what else is kept.
     Idempotent.
+    """
+    TakeUp: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.TakeUpRequest, _preprocessor_pb2.TakeUpResponse]  # type: ignore[assignment]
+    """Before episodes whose understanding failed are tried again: counts their passages as known again, and
+    says of which there is nothing to understand any more. Idempotent.
     """
 
 class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -168,6 +176,16 @@ class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_erasing_pb2.EraseMentionsResponse, _abc.Awaitable[_erasing_pb2.EraseMentionsResponse]]:
         """Removes passages that name somebody, from episodes and documents, and the name from what else is kept.
         Idempotent.
+        """
+
+    @_abc_1.abstractmethod
+    def TakeUp(
+        self,
+        request: _preprocessor_pb2.TakeUpRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_preprocessor_pb2.TakeUpResponse, _abc.Awaitable[_preprocessor_pb2.TakeUpResponse]]:
+        """Before episodes whose understanding failed are tried again: counts their passages as known again, and
+        says of which there is nothing to understand any more. Idempotent.
         """
 
 def add_PreprocessorServiceServicer_to_server(servicer: PreprocessorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

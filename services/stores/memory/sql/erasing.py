@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.domain.scope import Scope
 from services.stores.memory.fences import Purged, Rewritten
 from services.stores.memory.sql import schema, values
+from services.stores.memory.sql.staging import CLOSED
 from services.stores.memory.sql.values import digest
 from services.stores.sql.rows import check_storable, in_chunks, is_storable
 
@@ -41,7 +42,9 @@ async def rewrite(connection: AsyncConnection, scope: Scope, rewritten: Rewritte
         check_storable([texts])
         this = and_(episodes.c.scope == scope.key, episodes.c.id == episode.id)
         await connection.execute(update(episodes).where(this).values(**texts))
-    await _delete(connection, scope, staged, staged.c.episode, [one.id for one in rewritten.episodes])
+    for chunk in in_chunks(one.id for one in rewritten.episodes):
+        these = and_(staged.c.scope == scope.key, staged.c.episode.in_(chunk))
+        await connection.execute(update(staged).where(these).values(payload=CLOSED))
     for version in rewritten.versions:
         changed = {"text": version.text, "title": version.title}
         check_storable([changed])
