@@ -41,7 +41,7 @@ class Recall:
         self._decisions = Decisions(parts.decisions)
         revisions = Revisions(parts.revisions, parts.options.wait_seconds, self.forget)
         self._revisions = revisions
-        lexicons = Lexicons(parts.readings, parts.vocabulary)
+        lexicons = Lexicons(parts.readings, parts.graph, parts.vocabulary)
         readings = Readings(parts.readings, lexicons, parts.graph)
         self._lexicons, self._readings = lexicons, readings
         names = Names(parts.graph, readings)

@@ -22,6 +22,7 @@ from services.resolver.erasing import ScopeErasing
 from services.resolver.hands import Deciding
 from services.resolver.index import Index
 from services.resolver.judging import Judging
+from services.resolver.likening import Likening
 from services.resolver.memo import Memo
 from services.resolver.mending import Mending
 from services.resolver.merging import Merging
@@ -68,7 +69,7 @@ class Resolver(Deciding, Carrying, Erasing):
         self._clocks = parts.stores.revisions.clocks
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
-        self._lexicons = lexicons = Lexicons(parts.stores.readings, parts.vocabulary)
+        self._lexicons = lexicons = Lexicons(parts.stores.readings, self._graph, parts.vocabulary)
         index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
         self._scopes = ScopeErasing(self._graph, parts.memory, parts.vectors)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
@@ -84,6 +85,14 @@ class Resolver(Deciding, Carrying, Erasing):
             lexicons,
             parts.stores.readings,
             parts.text,
+            Likening(
+                self._graph,
+                parts.stores.readings,
+                parts.vectors,
+                parts.embedder,
+                parts.engine,
+                parts.vocabulary,
+            ),
             parts.now,
         )
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
@@ -94,7 +103,7 @@ class Resolver(Deciding, Carrying, Erasing):
             parts.text,
             parts.stores.decisions,
             parts.now,
-            Parting(self._graph, parts.stores.readings),
+            Parting(self._graph, parts.stores.readings, lexicons),
         )
         self._declaring = Declaring(self._graph, lexicons, parts.now)
         self._judging = Judging(self._publisher, parts.now)

@@ -63,7 +63,7 @@ def a_predicate(ids: Ids) -> entity_pb2.PredicateRef:
     return entity_pb2.PredicateRef(predicate_id=ids.predicate)
 
 
-def add_episode(ids: Ids) -> Message:
+def add_episode(ids: Ids) -> memory_ingest_pb2.AddEpisodeRequest:
     return memory_ingest_pb2.AddEpisodeRequest(
         graph_id=ids.graph,
         request_id="add",

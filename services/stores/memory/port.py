@@ -388,6 +388,10 @@ class ReadingStore(Protocol):
         """Every merge of a graph, revoked ones included, oldest first; for recall's memory and for export."""
         ...
 
+    async def predicate_merges(self, scope: Scope) -> Sequence[Merge]:
+        """Every SYNONYM and DISTINCT of a graph, revoked ones included, oldest first. One indexed look-up."""
+        ...
+
     async def declared(self, scope: Scope) -> Sequence[Declared]:
         """Every declaration of a graph, revoked ones included, oldest first."""
         ...

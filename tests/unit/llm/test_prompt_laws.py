@@ -32,7 +32,7 @@ PREFIXES = {
     "reflect": ("1", "f3747d86beda"),
     "classify": ("1", "f6202f892c85"),
     "judge_entities": ("1", "dc350fc26bb7"),
-    "judge_statements": ("1", "b6823582b217"),
+    "judge_statements": ("2", "40306e3915f4"),
     "judge_voice": ("1", "64776db83a2b"),
 }
 """By prompt: its version, and the beginning of a digest of its prefix and schema."""
