@@ -156,25 +156,8 @@ async def open_gateway(
         stores.prices,
         replace(step_settings or StepSettings(), offered_models=settings.offered_models),
     )
-    endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
-    retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
-    retrying = Retrying(
-        services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
-    )
-    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
-    erasing = Erasing.over(engine, services, stores, steps.settings)
-    pipeline = Pipeline(
-        engine,
-        stores.jobs,
-        steps,
-        retracting,
-        retrying,
-        rebuilding,
-        endings,
-        erasing,
-        settings.chunk_concurrency,
-    )
+    pipeline = _pipeline(settings, stores, services, engine, steps, documents)
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -189,6 +172,34 @@ async def open_gateway(
     gateway = await serve(servicers, stores.keys, stores.calls, settings, probes=probes)
     stack.push_async_callback(gateway.stop)
     return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
+
+
+def _pipeline(
+    settings: GatewaySettings,
+    stores: Stores,
+    services: Services,
+    engine: DurableEngine,
+    steps: Steps,
+    documents: Documents,
+) -> Pipeline:
+    endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
+    retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
+    retrying = Retrying(
+        services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
+    )
+    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
+    erasing = Erasing.over(engine, services, stores, steps.settings)
+    return Pipeline(
+        engine,
+        stores.jobs,
+        steps,
+        retracting,
+        retrying,
+        rebuilding,
+        endings,
+        erasing,
+        settings.chunk_concurrency,
+    )
 
 
 def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:

@@ -5,8 +5,8 @@ from sqlalchemy import BigInteger, Boolean, Column, MetaData, String, Table
 
 from services.stores.sql.revising import create_all, drop_all, secure, told
 
-revision = "0006"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 
 Key = String().with_variant(String(collation="C"), "postgresql")
 
