@@ -65,6 +65,7 @@ class Resolver(Deciding, Carrying, Erasing):
 
     def __init__(self, parts: Parts) -> None:
         self._graph: GraphStore = parts.stores.graph
+        readings = parts.stores.readings
         self._text = parts.text
         self._clocks = parts.stores.revisions.clocks
         self._staging = parts.staging
@@ -74,9 +75,7 @@ class Resolver(Deciding, Carrying, Erasing):
         self._scopes = ScopeErasing(self._graph, parts.memory, parts.vectors)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
         self._removing = Removing(parts.stores, parts.memory, parts.vectors, self._publisher, parts.now)
-        self._sameness = Sameness(
-            self._graph, parts.stores.readings, parts.vectors, parts.embedder, parts.engine
-        )
+        self._sameness = Sameness(self._graph, readings, parts.vectors, parts.embedder, parts.engine)
         self._verdicts = Verdicts(
             self._graph,
             parts.vectors,
@@ -85,14 +84,7 @@ class Resolver(Deciding, Carrying, Erasing):
             lexicons,
             parts.stores.readings,
             parts.text,
-            Likening(
-                self._graph,
-                parts.stores.readings,
-                parts.vectors,
-                parts.embedder,
-                parts.engine,
-                parts.vocabulary,
-            ),
+            Likening(self._graph, readings, parts.vectors, parts.embedder, parts.engine, parts.vocabulary),
             parts.now,
         )
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)

@@ -38,7 +38,6 @@ from services.stores.memory.decisions import DecisionFilter as DecisionFilter
 from services.stores.memory.decisions import DecisionLog as DecisionLog
 from services.stores.memory.documents import DocumentTexts
 from services.stores.memory.fences import ErasableMemory as ErasableMemory
-from services.stores.memory.fences import Fence as Fence
 from services.stores.memory.fences import FenceStore as FenceStore
 from services.stores.paging import Listed, Page
 
