@@ -91,6 +91,19 @@ async def test_who_waits_too_long_is_refused_and_leaves_nothing() -> None:
     await dismissed([again])
 
 
+async def test_a_place_that_is_held_too_long_is_handed_on_once() -> None:
+    places = Places(1, 5, LONG, held_seconds=0.01)
+    slow, *others = await arrived(places, "a", "b", "c")
+    async with asyncio.timeout(30):
+        while others[-1].state != "inside":  # each of them holds it too long
+            await asyncio.sleep(0.01)
+    assert slow.state == "inside", "it goes on all the same"
+    await dismissed([slow, *others])
+    visitors = await arrived(places, "d", "e")
+    assert [one.state for one in visitors] == ["inside", "waiting"]
+    await dismissed(visitors)
+
+
 async def test_nobody_waits_longer_than_half_of_the_time_he_has() -> None:
     places = Places(1, 5, LONG)
     (inside,) = await arrived(places, "a")
