@@ -10,8 +10,10 @@ from functools import partial
 
 import structlog
 
+from gateway.errors import JobNotFound
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
+from gateway.ingest.erasing import Erasing
 from gateway.ingest.fair import FairGate, Turns
 from gateway.ingest.milestones import Milestone
 from gateway.ingest.patience import status_in
@@ -34,12 +36,14 @@ log = structlog.get_logger(__name__)
 INGEST = "ingest"
 ASSERT = "assert"
 RETRACT = "retract"
+ERASE = "erase"
 REBUILD = "rebuild"
 
 WORKFLOWS = {
     JobKind.INGEST: INGEST,
     JobKind.ASSERT: ASSERT,
     JobKind.RETRACTION: RETRACT,
+    JobKind.ERASURE: ERASE,
     JobKind.REBUILD: REBUILD,
 }
 RETRY = "retry"
@@ -58,6 +62,7 @@ class Pipeline:
         retrying: Retrying,
         rebuilding: Rebuilding,
         endings: Endings,
+        erasing: Erasing,
         chunk_concurrency: int = 8,
     ) -> None:
         """`chunk_concurrency` bounds how many chunks of all jobs are understood at once in this process."""
@@ -77,6 +82,7 @@ class Pipeline:
         self._register(RETRACT, self._retracted)
         self._register(REBUILD, self._rebuilt)
         self._register(RETRY, self._retried)
+        self._register(ERASE, erasing.run)
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
@@ -222,7 +228,11 @@ class Pipeline:
     async def _end(self, run: Run, job: JobId, ended: Ended) -> None:
         async def end() -> JSON:
             self._reached(Milestone.SETTLING)
-            state = (await self._endings.end(job, ended)).state
+            try:
+                state = (await self._endings.end(job, ended)).state
+            except JobNotFound:
+                # Its graph was erased, and it with it: it was ended then, and its credits given back.
+                return {}
             self._reached(Milestone.SETTLED)
             return {"state": state}
 

@@ -11,6 +11,8 @@ from gateway.credits.watching import BalanceWatch
 from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
+from gateway.store.content import Content
+from gateway.store.erasures import Erasures
 from gateway.store.executors import Executors
 from gateway.store.graphs import Graphs
 from gateway.store.imports import Imports
@@ -48,6 +50,8 @@ class Stores:
     requests: Requests
     calls: CallLog
     jobs: Jobs
+    erasures: Erasures
+    content: Content
     progress: Progress
     executors: Executors
     job_view: JobView
@@ -113,6 +117,8 @@ async def open_stores(
         requests=Requests(database, clock),
         calls=CallLog(database, clock),
         jobs=jobs,
+        erasures=Erasures(database, clock, jobs),
+        content=Content(database, progress_database),
         progress=progress,
         executors=Executors(database, clock),
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),

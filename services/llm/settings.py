@@ -1,5 +1,6 @@
 """Settings of the model side, as the composition root fills them. Nothing here reads the environment."""
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -41,6 +42,12 @@ class EndpointSettings(BaseModel):
     """Failures in a row after which calls fail at once."""
     breaker_open_seconds: float = Field(default=15.0, gt=0)
     """How long, before one call is let through to see."""
+    cassette: Path | None = None
+    """File of recorded exchanges, for development: it holds the texts that were sent. Without one, every
+    call goes to the endpoint."""
+    cassette_mode: Literal["replay", "record"] = "replay"
+    """`replay` answers from the file alone, and refuses what it lacks by its key; `record` asks the endpoint
+    for that and keeps it."""
 
 
 class ModelSettings(EndpointSettings):

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import httpx2
 import openai
 import stamina
 from openai.types import CreateEmbeddingResponse
@@ -19,6 +20,7 @@ from services.domain.scope import TenantId
 from services.llm import tokens
 from services.llm.openai_engine import errors
 from services.llm.openai_engine.breaker import BreakerOpen, CircuitBreaker
+from services.llm.openai_engine.cassettes import Cassette, CassetteTransport
 from services.llm.openai_engine.limits import Pace, Slots, TokenBudgets
 from services.llm.port import ModelOutputInvalid, ModelRateLimited, ModelRefused, ModelUnavailable
 from services.llm.settings import EndpointSettings
@@ -55,6 +57,7 @@ class Endpoint:
             api_key=settings.api_key.get_secret_value() or "none",
             max_retries=0,
             timeout=openai.Timeout(settings.call_timeout_seconds, connect=settings.connect_timeout_seconds),
+            http_client=_recorded(settings),
         )
         # Read by the client from the environment, which is the composition root's alone.
         self._client.organization = self._client.project = None
@@ -150,6 +153,15 @@ class Endpoint:
             self._pace.hold(error.retry_after_seconds)
             return error.retry_after_seconds
         return isinstance(error, ModelUnavailable) and not isinstance(error, BreakerOpen)
+
+
+def _recorded(settings: EndpointSettings) -> httpx2.AsyncClient | None:
+    """A client over the cassette that the settings name; None: the library's own."""
+    if settings.cassette is None:
+        return None
+    inner = httpx2.AsyncHTTPTransport() if settings.cassette_mode == "record" else None
+    transport = CassetteTransport(Cassette(settings.cassette), settings.base_url, inner)
+    return httpx2.AsyncClient(transport=transport)
 
 
 def _has_choice(completion: ChatCompletion) -> bool:
