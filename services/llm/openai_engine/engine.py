@@ -62,6 +62,10 @@ class OpenAIEngine:
         return "openai"
 
     @property
+    def judges_predicates(self) -> bool:
+        return True
+
+    @property
     def wait_seconds(self) -> float:
         """How long the endpoint has asked us to wait; 0 when it may be called."""
         return self._endpoint.wait_seconds
@@ -94,7 +98,7 @@ class OpenAIEngine:
         return await self._run(prompts.JUDGE_ENTITIES, scope, task)
 
     async def judge_statements(self, scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]:
-        if not task.pairs:
+        if not task.pairs and not task.predicate_pairs:
             return self._free(prompts.JUDGE_STATEMENTS, task, tasks.Judged(()))
         return await self._run(prompts.JUDGE_STATEMENTS, scope, task)
 

@@ -127,8 +127,13 @@ async def _prepare(driver: aiosqlite.Connection, synchronous: Synchronous) -> No
             await asyncio.sleep(_WAL_PAUSE_SECONDS)
     await driver.execute(f"PRAGMA synchronous={synchronous}")
     await driver.execute("PRAGMA foreign_keys=ON")
+    # What is deleted is written over with zeros: an erased text is not left to who reads the file.
+    await driver.execute("PRAGMA secure_delete=ON")
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if connection.get_execution_options().get(WRITES, False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        return
+    driver: Any = connection.connection.driver_connection
+    driver.begins = True

@@ -32,7 +32,7 @@ PREFIXES = {
     "reflect": ("1", "f3747d86beda"),
     "classify": ("1", "f6202f892c85"),
     "judge_entities": ("1", "dc350fc26bb7"),
-    "judge_statements": ("1", "b6823582b217"),
+    "judge_statements": ("2", "40306e3915f4"),
     "judge_voice": ("1", "64776db83a2b"),
 }
 """By prompt: its version, and the beginning of a digest of its prefix and schema."""
@@ -125,6 +125,7 @@ PAIRS = st.lists(st.builds(tasks.Pair, st.integers(0, 2), st.integers(0, 2)), mi
 ENTITIES = st.lists(
     st.builds(tasks.NamedEntity, TEXT, st.sampled_from(EntityType), FACTS, st.booleans()), max_size=3
 )
+PREDICATES = st.lists(st.builds(tasks.NamedPredicate, TEXT, TEXTS, TEXT), max_size=3)
 TASKS: dict[str, st.SearchStrategy[Any]] = {
     "normalise": st.builds(tasks.Normalise, TURNS, SETTINGS),
     "extract_world": st.builds(tasks.Extract, TURNS, TEXT, SETTINGS),
@@ -132,7 +133,9 @@ TASKS: dict[str, st.SearchStrategy[Any]] = {
     "reflect": st.builds(tasks.Reflect, TEXT, WORLD_FACTS, VOICE_FACTS, SETTINGS),
     "classify": st.builds(tasks.Classify, WORLD_FACTS, VOICE_FACTS, SETTINGS),
     "judge_entities": st.builds(tasks.JudgeEntities, ENTITIES, ENTITIES, PAIRS, TEXTS, SETTINGS),
-    "judge_statements": st.builds(tasks.JudgeStatements, FACTS, FACTS, PAIRS, SETTINGS),
+    "judge_statements": st.builds(
+        tasks.JudgeStatements, FACTS, FACTS, PAIRS, SETTINGS, PREDICATES, PREDICATES, PAIRS
+    ),
     "judge_voice": st.builds(tasks.JudgeVoice, VOICE_FACTS, FACTS, PAIRS, SETTINGS),
 }
 

@@ -113,19 +113,21 @@ async def test_versions_of_two_jobs_at_once_follow_each_other(bench: Bench) -> N
             episodes: list[Episode],
             passages: list[Passage],
             version: DocumentVersion,
+            generation: int,
             *,
             unknown: bool,
         ) -> None:
             if not self.raced:
                 self.raced = True
                 await bench.document("other", "One.\n\nTwo.")
-            await bench.text.save(scope, episodes, passages, version, unknown=unknown)
+            await bench.text.save(scope, episodes, passages, version, generation, unknown=unknown)
 
     service = Preprocessor(
         Overtaken(),  # type: ignore[arg-type]  # passes on what it does not change
         bench.vectors,
         HashEmbedder(64),
         lambda: Instant(bench.clock),
+        bench.memory,
     )
     source = pb.Source(kind="document", text="One.\n\nThree.", document_id="atlas", reference_time=NOON)
     response = await service.preprocess(SCOPE, pb.PreprocessRequest(job_id="ours", source=source))
@@ -147,6 +149,7 @@ async def test_a_conflict_that_does_not_end_is_told(bench: Bench) -> None:
         bench.vectors,
         HashEmbedder(64),
         lambda: Instant(bench.clock),
+        bench.memory,
     )
     source = pb.Source(kind="document", text="One.", document_id="atlas", reference_time=NOON)
     with pytest.raises(WriteConflict):

@@ -102,6 +102,14 @@ versions = Table(
     Index("memory_versions_job", "scope", "job"),
 )
 
+fences = Table(
+    "memory_fences",
+    metadata,
+    _scope(),
+    Column("generation", Int64, nullable=False, doc="how many erasures began and ended"),
+    Column("up", Boolean, nullable=False, doc="one is under way: nothing is written"),
+)
+
 staged = Table(
     "memory_staged",
     metadata,
@@ -192,6 +200,7 @@ merges = Table(
     Index("memory_merges_into", "scope", "into"),
     Index("memory_merges_episode", "scope", "episode"),
     Index("memory_merges_recorded", "scope", "recorded_at", "id"),
+    Index("memory_merges_kind", "scope", "kind"),
 )
 
 declarations = Table(
