@@ -252,13 +252,13 @@ class JobFinished(ServiceError):
 
 
 class JobNotFailed(ServiceError):
-    """Nothing of the job failed: nothing to retry."""
+    """No chunk of the job failed, or it still runs, or was cancelled: nothing to retry."""
 
     code = Code.FAILED_PRECONDITION
     reason = "JOB_NOT_FAILED"
 
     def __init__(self) -> None:
-        super().__init__("nothing of the job failed")
+        super().__init__("the job has not ended with chunks that failed")
 
 
 class JobNotFound(NotFound):

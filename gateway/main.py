@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from gateway.api.admin import AdminServicer
 from gateway.api.credits import CreditServicer
-from gateway.api.jobs import JobServicer
+from gateway.api.jobs import JobsAndRetries
 from gateway.api.memory import MemoryServicer
 from gateway.api.mount import Servicers, served
 from gateway.api.predicates import GraphsAndPredicates
@@ -18,6 +18,7 @@ from gateway.api.recall import RecallServicer
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
+from gateway.commands.batching import BatchAddEpisodes
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.exporting import ExportGraph
@@ -30,6 +31,7 @@ from gateway.commands.predicates import Predicates
 from gateway.commands.reads import Reads
 from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
+from gateway.commands.retrying import RetryJob
 from gateway.commands.rules import Rules
 from gateway.health import Probe
 from gateway.ingest.background import Background
@@ -40,6 +42,7 @@ from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
+from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
 from gateway.ingest.taking import Taking
 from gateway.server import Gateway, serve
@@ -149,14 +152,17 @@ async def open_gateway(
         stores.rules,
         stores.progress,
         stores.prices,
-        step_settings or StepSettings(),
+        replace(step_settings or StepSettings(), offered_models=settings.offered_models),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
+    retrying = Retrying(
+        services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
+    )
     rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
     pipeline = Pipeline(
-        engine, stores.jobs, steps, retracting, rebuilding, endings, settings.chunk_concurrency
+        engine, stores.jobs, steps, retracting, retrying, rebuilding, endings, settings.chunk_concurrency
     )
     stack.push_async_callback(engine.close)
     await engine.launch()
@@ -234,6 +240,7 @@ def _servicers(
     retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
     memory = MemoryServicer(
         add,
+        BatchAddEpisodes(add),
         asserting,
         deleting,
         deleting_documents,
@@ -248,13 +255,19 @@ def _servicers(
     )
     return {
         "GraphService": GraphsAndPredicates(
-            stores.graphs, Rules(stores.rules), ServiceFacts(services), predicates
+            stores.graphs,
+            Rules(stores.rules),
+            ServiceFacts(services),
+            predicates,
+            settings.offered_models,
         ),
         "MemoryService": memory,
         "RecallService": RecallServicer(
             Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads
         ),
-        "JobService": JobServicer(stores.job_view),
+        "JobService": JobsAndRetries(
+            stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings
+        ),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
         "PrivacyService": _privacy(settings, stores, services, steps, background),
         "AdminService": AdminServicer.over(stores),

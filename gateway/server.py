@@ -67,6 +67,7 @@ class Gateway:
     server: grpc.aio.Server
     health: Health
     admission: Admission
+    keep: KeepCalls
     port: int
     drain_wait_seconds: float
     drain_seconds: float
@@ -81,6 +82,7 @@ class Gateway:
         await asyncio.sleep(self.drain_wait_seconds)
         await self.admission.drain(self.drain_seconds)
         await self.server.stop(min(self.drain_seconds, _LAST_SECONDS))
+        await self.keep.close(self.drain_seconds)
 
 
 async def serve(
@@ -102,6 +104,7 @@ async def serve(
         settings.max_streams,
         settings.admission_wait_seconds,
     )
+    keep = KeepCalls(calls)
     steps = Steps(
         metrics=Metrics(meter or OpenTelemetryMeter()),
         authenticate=Authenticate(
@@ -114,7 +117,7 @@ async def serve(
         ),
         tenant_limits=TenantLimits(settings.tenant_limits, settings.max_streams_per_tenant, time.monotonic),
         admission=admission,
-        keep=KeepCalls(calls),
+        keep=keep,
     )
     server = grpc.aio.server(interceptors=[chain(steps)], options=_options(settings))
     mount(server, servicers)
@@ -127,7 +130,9 @@ async def serve(
     watched = Health(checks, probes or {}, settings.health_seconds, settings.health_probe_seconds)
     await watched.start()
     await server.start()
-    return Gateway(server, watched, admission, port, settings.drain_wait_seconds, settings.drain_seconds)
+    return Gateway(
+        server, watched, admission, keep, port, settings.drain_wait_seconds, settings.drain_seconds
+    )
 
 
 def _listen(server: grpc.aio.Server, settings: GatewaySettings) -> int:

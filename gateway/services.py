@@ -14,6 +14,7 @@ import structlog
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from gateway.store.lease import confirm
 from palimpsest.internal.v1 import (
     classifier_pb2_grpc,
     extractor_pb2_grpc,
@@ -110,8 +111,10 @@ class Services:
         """Calls one method for a scope. Raises ServiceError, never a bare gRPC error.
 
         A call that reached no replica is repeated for as long as it fits into its time; one that was lost
-        under way, a few times: every internal RPC is idempotent (by job, episode or commit id).
+        under way, a few times: every internal RPC is idempotent (by job, episode or commit id). A run that
+        lost its job calls nothing any more: it is told so by JobTakenOver.
         """
+        await confirm()
         service = self._service_of[method]
         scope = await self._whole(scope)
         async with self._place(service):

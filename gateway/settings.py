@@ -107,6 +107,9 @@ class GatewaySettings(BaseSettings):
     cancelled."""
     reflection: bool = False
     """Serve gRPC reflection."""
+    offered_models: frozenset[str] = frozenset()
+    """Models at the endpoint that graphs may choose in place of its two, as a JSON list; a graph that names
+    another is refused, or, where the offer was withdrawn, understood with those two."""
     sweep_seconds: float = Field(default=5.0, gt=0)
     """How often expired holds, old request keys and left artifacts are looked for."""
 

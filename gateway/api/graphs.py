@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import grpc.aio
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
@@ -40,7 +41,11 @@ class GraphFacts(Protocol):
 class GraphServicer:
     """Graphs and what the gateway itself keeps of them: settings and ingestion rules."""
 
-    def __init__(self, graphs: Graphs, rules: Rules, facts: GraphFacts) -> None:
+    def __init__(
+        self, graphs: Graphs, rules: Rules, facts: GraphFacts, offered_models: frozenset[str] = frozenset()
+    ) -> None:
+        """`offered_models` are those that graphs may choose."""
+        self._offered_models = offered_models
         self._graphs = graphs
         self._rules = rules
         self._facts = facts
@@ -48,7 +53,7 @@ class GraphServicer:
     async def CreateGraph(
         self, request: graph_pb2.CreateGraphRequest, context: Context
     ) -> graph_pb2.CreateGraphResponse:
-        check_settings(request.settings)
+        check_settings(request.settings, self._offered_models)
         scope = current_caller().scope(request.graph_id)
         row, created = await self._graphs.create(scope, request.settings)
         # A new graph holds nothing: the services needn't be up to make one.
@@ -66,14 +71,13 @@ class GraphServicer:
         self, request: graph_pb2.UpdateGraphRequest, context: Context
     ) -> graph_pb2.UpdateGraphResponse:
         check_mask(request.update_mask)
-        check_settings(request.settings)
+        check_settings(request.settings, self._offered_models)
 
         def change(settings: graph_pb2.GraphSettings) -> graph_pb2.GraphSettings:
             changed = graph_pb2.GraphSettings()
             changed.CopyFrom(settings)
-            resetting: Message = changed
             for path in request.update_mask.paths:
-                resetting.ClearField(path)
+                _clear(changed, path)
             request.update_mask.MergeMessage(request.settings, changed, replace_repeated_field=True)
             return changed
 
@@ -124,7 +128,7 @@ def graph_message(row: GraphRow, facts: HeldFacts = _NOT_ASKED) -> graph_pb2.Gra
 
 def check_mask(mask: FieldMask) -> None:
     """Raises ValidationFailed unless each path is a field of the settings, and there is one."""
-    unknown = [path for path in mask.paths if path not in graph_pb2.GraphSettings.DESCRIPTOR.fields_by_name]
+    unknown = [path for path in mask.paths if not _is_field(graph_pb2.GraphSettings.DESCRIPTOR, path)]
     violations = [
         Violation("update_mask", f"{path[:64]!r} is no field of settings", "update_mask.known")
         for path in unknown
@@ -135,9 +139,13 @@ def check_mask(mask: FieldMask) -> None:
         raise ValidationFailed(*violations)
 
 
-def check_settings(settings: graph_pb2.GraphSettings) -> None:
+def check_settings(settings: graph_pb2.GraphSettings, offered_models: frozenset[str] = frozenset()) -> None:
     """What no rule beside a field can say. Raises ValidationFailed with all of it."""
-    violations = []
+    violations = [
+        Violation(f"settings.models.{name}", "is no model that is offered", "models.offered")
+        for name in ("medium_model", "low_model")
+        if (model := getattr(settings.models, name)) and model not in offered_models
+    ]
     if settings.time_zone and not _is_time_zone(settings.time_zone):
         violations.append(Violation("settings.time_zone", "is not a known time zone", "time_zone.known"))
     aspects = [rule.aspect for rule in settings.retention]
@@ -147,6 +155,24 @@ def check_settings(settings: graph_pb2.GraphSettings) -> None:
         )
     if violations:
         raise ValidationFailed(*violations)
+
+
+def _is_field(message: Descriptor, path: str) -> bool:
+    """True for a field of the message, or of a message in it: `models.low_model`."""
+    name, _, rest = path.partition(".")
+    field = message.fields_by_name.get(name)
+    if field is None or not rest:
+        return field is not None
+    inner = field.message_type
+    return inner is not None and not field.is_repeated and _is_field(inner, rest)
+
+
+def _clear(message: Message, path: str) -> None:
+    name, _, rest = path.partition(".")
+    if not rest:
+        message.ClearField(name)
+    elif message.HasField(name):
+        _clear(getattr(message, name), rest)
 
 
 def _is_time_zone(name: str) -> bool:

@@ -1,13 +1,15 @@
-"""JobService: reading, listing, cancelling and watching jobs."""
+"""JobService: reading, listing, cancelling, watching and retrying jobs."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc.aio
 
+from gateway.commands.retrying import RetryJob
 from gateway.errors import ValidationFailed, Violation
 from gateway.interceptors.call import current_caller
 from gateway.paging import opened, page_of, sealed, token_of
+from gateway.settings import GatewaySettings
 from gateway.store.job_values import JobFilter, JobKind, JobState
 from gateway.store.job_view import JobView, WatchPoint
 from palimpsest.v1 import job_pb2, jobs_pb2
@@ -59,6 +61,21 @@ class JobServicer:
         async for job, point in self._view.watch(tenant, JobId(request.job_id), seen):
             cursor = sealed(tenant, request, f"{point.event}.{point.version}")
             yield jobs_pb2.WatchJobResponse(job=job, cursor=cursor)
+
+
+class JobsAndRetries(JobServicer):
+    """All of JobServicer, and RetryJob, which needs the pipeline."""
+
+    def __init__(self, view: JobView, retry: RetryJob, settings: GatewaySettings) -> None:
+        super().__init__(view)
+        self._retry = retry
+        self._defaults = settings.tenant_limits
+
+    async def RetryJob(
+        self, request: jobs_pb2.RetryJobRequest, context: Context
+    ) -> jobs_pb2.RetryJobResponse:
+        caller = current_caller()
+        return await self._retry(caller.tenant, request, caller.limits.over(self._defaults).max_jobs)
 
 
 def _point(position: str) -> WatchPoint:

@@ -4,6 +4,7 @@ from gateway.api.browsing import BrowsingServicer, Context
 from gateway.api.judging import JudgingServicer
 from gateway.api.merging import MergingServicer
 from gateway.commands.asserting import AssertTriples
+from gateway.commands.batching import BatchAddEpisodes
 from gateway.commands.browsing import Browsing, show_stage
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
 from gateway.commands.ingesting import AddEpisode, IngestLimits
@@ -33,6 +34,7 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
     def __init__(
         self,
         add: AddEpisode,
+        batch: BatchAddEpisodes,
         asserting: AssertTriples,
         deleting: DeleteEpisode,
         deleting_documents: DeleteDocument,
@@ -48,6 +50,7 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         super().__init__(browsing)
         self._merging = merging
         self._add = add
+        self._batch = batch
         self._assert = asserting
         self._delete = deleting
         self._delete_document = deleting_documents
@@ -62,9 +65,15 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         self, request: memory_ingest_pb2.AddEpisodeRequest, context: Context
     ) -> memory_ingest_pb2.AddEpisodeResponse:
         caller = current_caller()
-        limits = IngestLimits(self._settings.max_document_bytes, self._max_jobs(caller))
-        scope, seconds = caller.scope(request.graph_id), downstream_seconds(caller)
-        return await self._add(scope, request, limits, seconds, leave_place)
+        scope, limits = caller.scope(request.graph_id), self._ingest_limits(caller)
+        return await self._add(scope, request, limits, downstream_seconds(caller), leave_place)
+
+    async def BatchAddEpisodes(
+        self, request: memory_ingest_pb2.BatchAddEpisodesRequest, context: Context
+    ) -> memory_ingest_pb2.BatchAddEpisodesResponse:
+        caller = current_caller()
+        limits, seconds = self._ingest_limits(caller), downstream_seconds(caller)
+        return await self._batch(request, caller.scope, limits, seconds, leave_place)
 
     async def AssertTriples(
         self, request: memory_ingest_pb2.AssertTriplesRequest, context: Context
@@ -151,6 +160,9 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         )
         page.next_page_token = token_of(caller.tenant, request, following.text if following else "")
         return page
+
+    def _ingest_limits(self, caller: Caller) -> IngestLimits:
+        return IngestLimits(self._settings.max_document_bytes, self._max_jobs(caller))
 
     def _max_jobs(self, caller: Caller) -> int:
         return caller.limits.over(self._settings.tenant_limits).max_jobs

@@ -13,8 +13,15 @@ from palimpsest.v1 import graph_pb2
 class GraphsAndPredicates(GraphServicer):
     """All of GraphServicer, DeclarePredicate and ListPredicates."""
 
-    def __init__(self, graphs: Graphs, rules: Rules, facts: GraphFacts, predicates: Predicates) -> None:
-        super().__init__(graphs, rules, facts)
+    def __init__(
+        self,
+        graphs: Graphs,
+        rules: Rules,
+        facts: GraphFacts,
+        predicates: Predicates,
+        offered_models: frozenset[str],
+    ) -> None:
+        super().__init__(graphs, rules, facts, offered_models)
         self._predicates = predicates
 
     async def DeclarePredicate(

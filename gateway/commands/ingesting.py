@@ -13,7 +13,7 @@ from gateway.credits.prices import Prices
 from gateway.errors import MaxCreditsExceeded
 from gateway.ingest.pipeline import Pipeline
 from gateway.services import Services
-from gateway.store.job_values import JobKind, Order
+from gateway.store.job_values import Accepted, JobKind, Order
 from gateway.store.job_view import JobView
 from gateway.store.jobs import Jobs
 from gateway.store.requests import fingerprint
@@ -34,6 +34,14 @@ class IngestLimits:
 
     document_bytes: int
     jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A text with its quote, and its job; without one it was only quoted."""
+
+    quote: job_pb2.Quote
+    accepted: Accepted | None = None
 
 
 class AddEpisode:
@@ -65,19 +73,31 @@ class AddEpisode:
         timeout_seconds: float,
         before_waiting: Callable[[], None] = lambda: None,
     ) -> memory_ingest_pb2.AddEpisodeResponse:
-        """The job as it stands when `wait_for` is reached or time runs out.
+        """The job as it stands when `wait_for` is reached or time runs out. Raises as `take`.
 
         `before_waiting` is called when all that is left to do is to wait.
+        """
+        until = asyncio.get_running_loop().time() + timeout_seconds
+        taken = await self.take(scope, request, limits, timeout_seconds)
+        return await self.answer(scope, request, taken, until, before_waiting)
+
+    async def take(
+        self,
+        scope: Scope,
+        request: memory_ingest_pb2.AddEpisodeRequest,
+        limits: IngestLimits,
+        timeout_seconds: float,
+    ) -> Taken:
+        """Accepts a text and hands it to the pipeline; with `validate_only`, only quotes it.
 
         Raises ValidationFailed, DocumentTooLarge, InsufficientCredits, MaxCreditsExceeded, TooManyJobs,
         TooManyGraphs, DailyBytesExceeded, RequestIdReused.
         """
-        until = asyncio.get_running_loop().time() + timeout_seconds
         size = _checked_size(request, limits.document_bytes)
         _check_times(request)
         quote = await self._quote(scope, request, timeout_seconds)
         if request.validate_only:
-            return memory_ingest_pb2.AddEpisodeResponse(quote=quote)
+            return Taken(quote)
         if request.HasField("max_credits_micros") and quote.credits_micros > request.max_credits_micros:
             raise MaxCreditsExceeded(
                 MicroCredits(quote.credits_micros), MicroCredits(request.max_credits_micros)
@@ -96,13 +116,29 @@ class AddEpisode:
         accepted = await self._jobs.accept(order, limits.jobs)
         if not accepted.job.finished:
             await self._pipeline.submit(accepted.job)
+        return Taken(quote, accepted)
+
+    async def answer(
+        self,
+        scope: Scope,
+        request: memory_ingest_pb2.AddEpisodeRequest,
+        taken: Taken,
+        until: float,
+        before_waiting: Callable[[], None] = lambda: None,
+    ) -> memory_ingest_pb2.AddEpisodeResponse:
+        """What was taken, as it stands at `wait_for` or at the loop's time `until`."""
+        if taken.accepted is None:
+            return memory_ingest_pb2.AddEpisodeResponse(quote=taken.quote)
+        id = taken.accepted.job.id
         left = until - asyncio.get_running_loop().time()
         if request.wait_for:
             before_waiting()
-            job = await self._view.wait(scope.tenant, accepted.job.id, request.wait_for, left)
+            job = await self._view.wait(scope.tenant, id, request.wait_for, left)
         else:
-            job = await self._view.read(scope.tenant, accepted.job.id)
-        return memory_ingest_pb2.AddEpisodeResponse(job=job, quote=quote, replayed=not accepted.fresh)
+            job = await self._view.read(scope.tenant, id)
+        return memory_ingest_pb2.AddEpisodeResponse(
+            job=job, quote=taken.quote, replayed=not taken.accepted.fresh
+        )
 
     async def _quote(
         self, scope: Scope, request: memory_ingest_pb2.AddEpisodeRequest, timeout_seconds: float
@@ -124,9 +160,14 @@ class AddEpisode:
         )
 
 
-def _checked_size(request: memory_ingest_pb2.AddEpisodeRequest, limit: int) -> int:
+def size_of(request: memory_ingest_pb2.AddEpisodeRequest) -> int:
+    """Bytes of UTF-8 of all it says."""
     texts = [request.text, *(message.text for message in request.messages.messages)]
-    size = sum(len(text.encode()) for text in texts)
+    return sum(len(text.encode()) for text in texts)
+
+
+def _checked_size(request: memory_ingest_pb2.AddEpisodeRequest, limit: int) -> int:
+    size = size_of(request)
     if size > limit:
         raise DocumentTooLarge("messages" if request.HasField("messages") else "text", limit, size)
     return size

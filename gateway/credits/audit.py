@@ -130,13 +130,20 @@ def one_job_for_a_request(_clock: DatabaseClock) -> Select[Any]:
     return select(_named(jobs.c.tenant, jobs.c.id)).where(twice)
 
 
-def one_request_for_a_job(_clock: DatabaseClock) -> Select[Any]:
+def one_request_for_an_attempt(_clock: DatabaseClock) -> Select[Any]:
+    """Each attempt of a job was asked for by one request; old ones are not kept."""
+    attempts = select(func.coalesce(jobs.c.attempt, 0)).where(jobs.c.id == requests.c.job).scalar_subquery()
     return (
         select(_named(requests.c.tenant, requests.c.job))
         .where(requests.c.job.is_not(None))
         .group_by(requests.c.tenant, requests.c.job)
-        .having(func.count() > 1)
+        .having(func.count() > func.coalesce(attempts, 0) + 1)
     )
+
+
+def one_hold_for_an_attempt(_clock: DatabaseClock) -> Select[Any]:
+    made = select(func.count()).where(holds.c.job == jobs.c.id).scalar_subquery()
+    return select(_named(jobs.c.tenant, jobs.c.id)).where(made != func.coalesce(jobs.c.attempt, 0) + 1)
 
 
 def one_open_hold_for_a_live_job(_clock: DatabaseClock) -> Select[Any]:
@@ -186,7 +193,8 @@ CHECKS: Sequence[Check] = (
     settled_within_hold,
     spends_equal_settled_and_goodwill,
     one_job_for_a_request,
-    one_request_for_a_job,
+    one_request_for_an_attempt,
+    one_hold_for_an_attempt,
     one_open_hold_for_a_live_job,
     no_hold_outlives_its_time,
     refunds_within_settled,

@@ -8,6 +8,10 @@ from gateway.store.job_values import Job
 from gateway.store.rules import IngestionRules
 from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2
 from palimpsest.v1.memory_ingest_pb2 import AssertTriplesRequest
+from services.domain.errors import Code, ServiceError
+
+_REFUSED = (Code.NOT_FOUND, Code.INVALID_ARGUMENT)
+"""What was asked can't be done, now or later."""
 
 
 class Asserting:
@@ -51,7 +55,21 @@ class Asserting:
         for one in assertions:
             passage = next(passages[one.attested_at])
             one.message.passage_id, one.message.episode_id = passage.id, passage.episode_id
-        return await self._assert(job, [one.message for one in assertions])
+        try:
+            return await self._assert(job, [one.message for one in assertions])
+        except ServiceError as error:
+            if error.code in _REFUSED:
+                # It recorded nothing, so nothing of it is kept to be found.
+                await self._forget(job, [one.passages[0].episode_id for one in recorded.episodes])
+            raise
+
+    async def _forget(self, job: Job, episodes: Sequence[str]) -> None:
+        await self._services.call(
+            job.scope,
+            self._services.preprocessor.DeleteEpisodeTexts,
+            preprocessor_pb2.DeleteEpisodeTextsRequest(episode_ids=episodes),
+            self._seconds,
+        )
 
     async def _assert(
         self, job: Job, assertions: Sequence[resolver_pb2.Assertion]

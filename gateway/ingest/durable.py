@@ -11,10 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 from dbos import DBOS, DBOSConfig, SetWorkflowID
 from sqlalchemy import make_url
 
+from gateway.store.lease import JobTakenOver
 from services.stores.sql.failures import translated
+
+log = structlog.get_logger(__name__)
 
 JSON = dict[str, Any]
 """What crosses a step's border: plain JSON values."""
@@ -91,6 +95,10 @@ class DurableEngine:
             self._running.add(task)
             try:
                 await workflow(Run(), argument)
+            except JobTakenOver:
+                # As a run that is cut short: the one that has the job records how it ended.
+                log.warning("a run stopped, as another has its job", workflow=argument)
+                raise asyncio.CancelledError from None
             finally:
                 self._running.discard(task)
 

@@ -1,7 +1,7 @@
 """Endings: what a job came to, what it is charged, and its artifacts' removal."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from google.rpc.status_pb2 import Status
 
@@ -11,6 +11,8 @@ from gateway.credits.values import NO_COURTESY, Courtesy
 from gateway.errors import ChunksFailed, JobCancelled, TenantNotFound
 from gateway.ingest.durable import JSON
 from gateway.ingest.patience import status_in
+from gateway.ingest.results import merged_result, result_of
+from gateway.ingest.retrying import Left
 from gateway.store.job_values import Job, JobKind, JobState, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
@@ -20,10 +22,6 @@ from palimpsest.v1 import job_pb2
 from services.domain.ids import JobId, Revision
 from services.domain.scope import TenantId
 from services.runtime.status import status_of
-
-MAX_IDS = 1000
-"""Ids of one kind that a result lists; counts are always whole."""
-
 
 UNSUPPORTED = -1
 """The number under which the outcome of a document's removed passages is kept."""
@@ -53,6 +51,8 @@ class Ended:
     """What was changed, in order; None: as the steps kept it."""
     deleted: Mapping[str, int] = field(default_factory=dict)
     """How much a retraction deleted and revoked, by the names of counts."""
+    left: Left | None = None
+    """Of an ingest: its chunks that failed."""
     rebuilt: job_pb2.RebuildReport | None = None
     """What a rebuild found and made anew."""
 
@@ -68,21 +68,27 @@ class Ended:
         error = status_in(prepared)
         if error is not None:
             return cls(error=error)
-        chunks: Sequence[JSON] = prepared["chunks"]
+        places: Sequence[JSON | None] = prepared["chunks"]
+        chunks = {index: chunk for index, chunk in enumerate(places) if chunk is not None}
         nothing = [index for index, result in understood.items() if result.get("nothing")]
         earned = [index for index, result in resolved.items() if status_in(result) is None]
         answers = [*understood.values(), *resolved.values()]
         failures = [status for status in map(status_in, answers) if status is not None]
+        failed = [
+            index
+            for index in understood
+            if status_in(understood[index]) is not None or status_in(resolved.get(index, {})) is not None
+        ]
         undone = None if unsupported is None else status_in(unsupported)
         reasons = [str(understood[index]["nothing"]) for index in nothing]
-        reasons += [str(chunk["nothing"]) for chunk in chunks if chunk["nothing"]]
+        reasons += [str(chunk["nothing"]) for chunk in chunks.values() if chunk["nothing"]]
         published = [result for result in [*resolved.values(), unsupported or {}] if "revision" in result]
         return cls(
             revision=Revision(max((int(result["revision"]) for result in published), default=0)),
             earned_tokens=[int(chunks[index]["tokens"]) for index in earned],
             nothing_tokens=[int(chunks[index]["tokens"]) for index in nothing],
-            episodes=[str(chunk["episode"]) for chunk in chunks],
-            nothing=len(nothing) + sum(bool(chunk["nothing"]) for chunk in chunks),
+            episodes=[str(chunk["episode"]) for chunk in chunks.values()],
+            nothing=len(nothing) + sum(bool(chunk["nothing"]) for chunk in chunks.values()),
             failed=len(failures),
             reason=str(prepared["nothing"]) or (reasons[0] if reasons and not earned else ""),
             saved=int(prepared["saved"]),
@@ -90,6 +96,9 @@ class Ended:
             version=int(prepared["version"]),
             first_failure=next(filter(_is_cancelled, failures), failures[0]) if failures else undone,
             unsupported_failed=undone is not None,
+            left=Left(
+                {index: chunks[index] for index in failed}, len(places), str(prepared.get("time_zone", ""))
+            ),
         )
 
 
@@ -109,6 +118,11 @@ class Endings:
     async def end(self, job_id: JobId, ended: Ended) -> Job:
         """Settles what was earned, gives the rest back, and forgets what steps kept."""
         job = await self._jobs.find(job_id)
+        if job.finished:
+            return job
+        if job.attempt and ended.error is not None:
+            # Nothing was tried: all that was left still is.
+            ended = replace(ended, left=Left.from_bytes(await self._jobs.payload(job_id)))
         prices = await self._prices.of(job.hold.price_version)
         charge = (
             job.hold.spent
@@ -117,14 +131,16 @@ class Endings:
         )
         courtesy = sum(prices.ingest(tokens) for tokens in ended.nothing_tokens)
         state = _state(ended)
+        result = result_of(ended, await self._outcomes(job_id, ended))
         outcome = Outcome(
             state=state,
             charge=MicroCredits(charge),
-            result=_result(ended, await self._outcomes(job_id, ended)),
+            result=merged_result(job.result, result) if job.attempt else result,
             courtesy=await self._courtesy(job.scope.tenant, courtesy, prices.ingest_minimum),
             error=_error(ended, state),
             revision=ended.revision,
             reason=ended.reason,
+            left=_left(ended, state),
         )
         if ended.outcomes is None:
             # Text of users is gone when the end is told; ids, which a repeated end needs, are swept up later.
@@ -156,11 +172,12 @@ def _is_cancelled(status: Status | None) -> bool:
 def _state(ended: Ended) -> JobState:
     if _is_cancelled(ended.error) or _is_cancelled(ended.first_failure):
         return JobState.CANCELLED
+    kept = ended.left is not None and ended.left.kept > 0
     if ended.error is not None:
-        return JobState.PARTIAL if ended.deleted or ended.rebuilt else JobState.FAILED
+        return JobState.PARTIAL if ended.deleted or ended.rebuilt or kept else JobState.FAILED
     if not ended.failed and not ended.unsupported_failed:
         return JobState.SUCCEEDED
-    return JobState.PARTIAL if ended.earned_tokens or ended.nothing else JobState.FAILED
+    return JobState.PARTIAL if kept else JobState.FAILED
 
 
 def _error(ended: Ended, state: JobState) -> Status | None:
@@ -168,53 +185,14 @@ def _error(ended: Ended, state: JobState) -> Status | None:
         return status_of(JobCancelled())
     if ended.error is not None:
         return ended.error
-    if not ended.failed or (state is JobState.FAILED and len(ended.episodes) == 1):
+    chunks = len(ended.episodes) if ended.left is None else ended.left.total
+    if not ended.failed or (state is JobState.FAILED and chunks == 1):
         return ended.first_failure
-    return status_of(ChunksFailed(ended.failed, len(ended.episodes)))
+    return status_of(ChunksFailed(ended.failed, chunks))
 
 
-def _result(ended: Ended, outcomes: Sequence[resolver_pb2.Outcome]) -> job_pb2.JobResult:
-    def ids(name: str) -> list[str]:
-        return list(dict.fromkeys(one for outcome in outcomes for one in getattr(outcome, name)))
-
-    lists = {
-        name: ids(name)
-        for name in (
-            "entities_added",
-            "statements_added",
-            "statements_ended",
-            "statements_restored",
-            "statements_expired",
-            "voice_added",
-            "voice_ended",
-        )
-    }
-    return job_pb2.JobResult(
-        counts=job_pb2.JobCounts(
-            nothing_chunks=ended.nothing,
-            entities_added=len(lists["entities_added"]),
-            statements_added=len(lists["statements_added"]),
-            statements_ended=len(lists["statements_ended"]),
-            statements_restored=len(lists["statements_restored"]),
-            claims_added=sum(outcome.claims for outcome in outcomes),
-            ends_added=sum(outcome.ends for outcome in outcomes),
-            denials_added=sum(outcome.denials for outcome in outcomes),
-            voice_aspects_added=len(lists["voice_added"]),
-            voice_aspects_ended=len(lists["voice_ended"]),
-            tokens_saved=ended.saved,
-            statements_expired=len(lists["statements_expired"]),
-            **ended.deleted,
-        ),
-        episode_ids=ended.episodes[:MAX_IDS],
-        added_statement_ids=lists["statements_added"][:MAX_IDS],
-        ended_statement_ids=lists["statements_ended"][:MAX_IDS],
-        restored_statement_ids=lists["statements_restored"][:MAX_IDS],
-        expired_statement_ids=lists["statements_expired"][:MAX_IDS],
-        added_entity_ids=lists["entities_added"][:MAX_IDS],
-        added_voice_aspect_ids=lists["voice_added"][:MAX_IDS],
-        ended_voice_aspect_ids=lists["voice_ended"][:MAX_IDS],
-        document_id=ended.document,
-        rebuilt=ended.rebuilt,
-        document_version=ended.version,
-        ids_truncated=any(len(found) > MAX_IDS for found in (*lists.values(), ended.episodes)),
-    )
+def _left(ended: Ended, state: JobState) -> bytes:
+    """What a retry would do; a job that was cancelled, or is done, leaves nothing."""
+    if state not in (JobState.PARTIAL, JobState.FAILED) or ended.left is None or not ended.left.chunks:
+        return b""
+    return ended.left.to_bytes()

@@ -5,7 +5,7 @@ others are kept.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import structlog
@@ -16,9 +16,11 @@ from gateway.ingest.patience import status_in
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.rebuilding import ended as rebuilding_ended
 from gateway.ingest.retracting import Retracting, totals
+from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
 from gateway.store.job_values import Job, JobKind
 from gateway.store.jobs import Jobs
+from gateway.store.lease import JobTakenOver, held
 from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.v1.memory_ingest_pb2 import AssertTriplesRequest
 from services.domain.errors import InternalFailure
@@ -38,6 +40,8 @@ WORKFLOWS = {
     JobKind.RETRACTION: RETRACT,
     JobKind.REBUILD: REBUILD,
 }
+RETRY = "retry"
+"""Of what is left of an ingest."""
 
 
 class Pipeline:
@@ -49,6 +53,7 @@ class Pipeline:
         jobs: Jobs,
         steps: Steps,
         retracting: Retracting,
+        retrying: Retrying,
         rebuilding: Rebuilding,
         endings: Endings,
         chunk_concurrency: int = 8,
@@ -58,18 +63,24 @@ class Pipeline:
         self._jobs = jobs
         self._steps = steps
         self._retracting = retracting
+        self._retrying = retrying
         self._rebuilding = rebuilding
         self._endings = endings
         self._patience = steps.settings.patience
         self._chunks = asyncio.Semaphore(chunk_concurrency)
-        engine.register(INGEST, self._ingest)
-        engine.register(ASSERT, self._assert)
-        engine.register(RETRACT, self._retract)
-        engine.register(REBUILD, self._rebuild)
+        self._register(INGEST, self._understood)
+        self._register(ASSERT, self._asserted)
+        self._register(RETRACT, self._retracted)
+        self._register(REBUILD, self._rebuilt)
+        self._register(RETRY, self._retried)
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
-        await self._engine.start(WORKFLOWS[job.kind], job.id, job.id)
+        if job.attempt:
+            named = f"{job.id}:{job.attempt}"
+            await self._engine.start(RETRY, named, named)
+        else:
+            await self._engine.start(WORKFLOWS[job.kind], job.id, job.id)
         await self._jobs.taken(job.id)
 
     async def run_now(
@@ -84,21 +95,21 @@ class Pipeline:
         ended = _of_assertion(result, [] if recorded is None else [recorded.outcome])
         return await self._patience.insist(lambda: self._endings.end(job.id, ended)), recorded
 
-    async def _ingest(self, run: Run, argument: str) -> None:
-        job = JobId(argument)
-        await self._end(run, job, await self._sure(job, self._understood(run, job)))
+    def _register(self, name: str, work: Callable[[Run, JobId], Awaitable[Ended]]) -> None:
+        """A workflow that does `work` for a job, as the run of it that counts, and ends the job."""
 
-    async def _assert(self, run: Run, argument: str) -> None:
-        job = JobId(argument)
-        await self._end(run, job, await self._sure(job, self._asserted(run, job)))
+        async def workflow(run: Run, argument: str) -> None:
+            id, _, attempt = argument.partition(":")
+            job = JobId(id)
+            try:
+                lease = await self._steps.claim(job, int(attempt or 0))
+            except JobTakenOver:
+                log.info("an attempt that is over was begun again", job=job, attempt=attempt)
+                return
+            with held(lease, self._steps.confirm):
+                await self._end(run, job, await self._sure(job, work(run, job)))
 
-    async def _retract(self, run: Run, argument: str) -> None:
-        job = JobId(argument)
-        await self._end(run, job, await self._sure(job, self._retracted(run, job)))
-
-    async def _rebuild(self, run: Run, argument: str) -> None:
-        job = JobId(argument)
-        await self._end(run, job, await self._sure(job, self._rebuilt(run, job)))
+        self._engine.register(name, workflow)
 
     async def _sure(self, job: JobId, work: Awaitable[Ended]) -> Ended:
         """How a job ended; one that a bug broke has failed, since the engine runs no workflow that raised."""
@@ -111,8 +122,18 @@ class Pipeline:
     async def _understood(self, run: Run, job: JobId) -> Ended:
         stopped = await self._stopped(run, job, "preprocess")
         prepared = stopped or await run.step("preprocess/1", lambda: self._steps.preprocess(job))
-        chunks: list[JSON] = list(prepared.get("chunks", ()))
-        open_chunks = [index for index, chunk in enumerate(chunks) if not chunk["nothing"]]
+        return await self._learned(run, job, prepared)
+
+    async def _retried(self, run: Run, job: JobId) -> Ended:
+        stopped = await self._stopped(run, job, "take_up")
+        prepared = stopped or await run.step("take_up/1", lambda: self._retrying.take_up(job))
+        return await self._learned(run, job, prepared)
+
+    async def _learned(self, run: Run, job: JobId, prepared: JSON) -> Ended:
+        """What came of the chunks that are prepared: understood in parallel, resolved in order."""
+        places: list[JSON | None] = list(prepared.get("chunks", ()))
+        chunks = {index: chunk for index, chunk in enumerate(places) if chunk is not None}
+        open_chunks = [index for index, chunk in chunks.items() if not chunk["nothing"]]
         answers = await asyncio.gather(
             *(self._understand(run, job, index, prepared) for index in open_chunks)
         )

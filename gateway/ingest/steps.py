@@ -16,6 +16,7 @@ from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Job
 from gateway.store.jobs import Jobs
+from gateway.store.lease import Lease
 from gateway.store.progress import Progress
 from gateway.store.rules import IngestionRules
 from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2, values_pb2
@@ -38,6 +39,8 @@ class StepSettings:
     store_seconds: float = 60.0
     model_seconds: float = 600.0
     patience: Patience = field(default_factory=Patience)
+    offered_models: frozenset[str] = frozenset()
+    """Models that graphs may choose."""
 
 
 class Steps:
@@ -59,9 +62,32 @@ class Steps:
         self._prices = prices
         self.settings = settings
         self._understanding = Understanding(
-            services, graphs, rules, progress, settings.store_seconds, settings.model_seconds
+            services,
+            graphs,
+            rules,
+            progress,
+            settings.store_seconds,
+            settings.model_seconds,
+            settings.offered_models,
         )
         self.asserting = Asserting(services, rules, settings.model_seconds)
+
+    async def claim(self, job_id: JobId, attempt: int) -> Lease:
+        """A run of the job begins: the runs before it write nothing any more. Waits for its stores.
+
+        Raises JobTakenOver for an attempt that is over.
+        """
+
+        async def claim() -> Lease:
+            lease = await self._jobs.claim(job_id, attempt)
+            await self._progress.claim(lease)
+            return lease
+
+        return await self.settings.patience.insist(claim)
+
+    async def confirm(self, lease: Lease) -> None:
+        """Raises JobTakenOver when a later run has the job."""
+        await self._jobs.confirm(lease)
 
     async def going_on(self, job_id: JobId) -> JSON:
         """Nothing, or the status of a job whose tenant asked it to stop."""
@@ -119,7 +145,7 @@ class Steps:
             _check_going(job)
             episode = str(chunk["episode"])
             facts = await self._understanding.of_chunk(job, str(prepared["time_zone"]), index, episode)
-            await self._keep_receipts(job_id, f"understand/{index}", index, facts.receipts)
+            await self._keep_receipts(job, f"understand/{index}", index, facts.receipts)
             dropped = _counted(facts.dropped)
             if facts.nothing:
                 await self._spend(job, index, chunk)
@@ -150,7 +176,7 @@ class Steps:
             done = await self._services.call(
                 job.scope, self._services.resolver.Resolve, request, self.settings.model_seconds
             )
-            await self._keep_receipts(job_id, f"resolve/{index}", index, done.receipts)
+            await self._keep_receipts(job, f"resolve/{index}", index, done.receipts)
             await self._spend(job, index, chunk)
             await self._keep_outcome(job_id, index, done.revision, done.outcome)
             stage = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_RESOLVED)
@@ -223,11 +249,11 @@ class Steps:
 
     async def _spend(self, job: Job, index: int, chunk: JSON) -> None:
         prices = await self._prices.of(job.hold.price_version)
-        tokens = int(chunk["tokens"])
-        await self._jobs.spend(job.id, f"chunk/{index}", prices.ingest(tokens), tokens)
+        step, tokens = _of_attempt(job, f"chunk/{index}"), int(chunk["tokens"])
+        await self._jobs.spend(job.id, step, prices.ingest(tokens), tokens)
 
     async def _keep_receipts(
-        self, job_id: JobId, step: str, position: int, receipts: Sequence[values_pb2.Receipt]
+        self, job: Job, step: str, position: int, receipts: Sequence[values_pb2.Receipt]
     ) -> None:
         if not receipts:
             return
@@ -244,7 +270,9 @@ class Steps:
             )
             for receipt in receipts
         ]
-        await self._progress.add_receipts(job_id, step, receipts[0].engine, stages, position)
+        await self._progress.add_receipts(
+            job.id, _of_attempt(job, step), receipts[0].engine, stages, position
+        )
 
     async def _show_chunks(self, job_id: JobId, chunks: Sequence[JSON]) -> None:
         shown = [
@@ -288,6 +316,11 @@ class Steps:
             # What can't be shown now is in the step's result all the same.
             await self.settings.patience.attempt(job_id, f"mark/{index}", mark)
         return result
+
+
+def _of_attempt(job: Job, step: str) -> str:
+    """A retry's step is one of its own, paid for by its own hold."""
+    return f"retry/{job.attempt}/{step}" if job.attempt else step
 
 
 def _check_going(job: Job) -> None:

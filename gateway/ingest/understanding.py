@@ -22,6 +22,7 @@ class Understanding:
         progress: Progress,
         store_seconds: float,
         model_seconds: float,
+        offered_models: frozenset[str] = frozenset(),
     ) -> None:
         self._services = services
         self._graphs = graphs
@@ -29,6 +30,7 @@ class Understanding:
         self._progress = progress
         self._store_seconds = store_seconds
         self._model_seconds = model_seconds
+        self._offered_models = offered_models
 
     async def of_chunk(self, job: Job, time_zone: str, index: int, episode: str) -> values_pb2.Understood:
         """The facts of a chunk; those of an earlier run of the step when there are some.
@@ -81,11 +83,15 @@ class Understanding:
         return understood
 
     async def _tell(self, job: Job, time_zone: str, setting: values_pb2.Setting, ruled: Ruled) -> None:
-        """What only the gateway knows: the graph's user, languages and time zone, the source's rules."""
+        """What only the gateway knows: the graph's user, languages, zone and models, the source's rules."""
         settings = (await self._graphs.get(job.scope)).settings
         setting.user_name = settings.user_name
         setting.time_zone = time_zone or settings.time_zone or "UTC"
         del setting.languages[:]
         setting.languages.extend(settings.languages)
+        chosen = settings.models
+        offered = self._offered_models
+        setting.medium_model = chosen.medium_model if chosen.medium_model in offered else ""
+        setting.low_model = chosen.low_model if chosen.low_model in offered else ""
         del setting.rules[:]
         setting.rules.extend(ruled.instructions)

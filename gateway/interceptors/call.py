@@ -64,6 +64,10 @@ class Call:
     code: grpc.StatusCode = grpc.StatusCode.OK
     response: Any = None
     """Of a call with one answer, once there is one."""
+    finishes: bool = False
+    """Its handler is let end though the caller leaves before."""
+    left: "asyncio.Future[Any] | None" = None
+    """Its handler, where that has come to pass."""
 
     def metadata(self, name: str) -> str:
         """A text of the call's metadata; "" if it isn't there."""

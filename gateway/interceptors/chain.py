@@ -1,5 +1,6 @@
 """The chain: one gRPC interceptor that leads each call through its steps, in order, and back."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from typing import Any, Protocol
@@ -19,6 +20,18 @@ class Step(Protocol):
     """
 
     def around(self, call: Call) -> AbstractAsyncContextManager[None]: ...
+
+
+async def finished(call: Call, handling: Awaitable[Any]) -> Any:
+    """What a handler answers. One that is let finish goes on as `call.left` when the call is cancelled."""
+    if not call.finishes:
+        return await handling
+    work = asyncio.ensure_future(handling)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        call.left = work
+        raise
 
 
 Handler = Any
@@ -61,7 +74,7 @@ class Chain(grpc.aio.ServerInterceptor):
             async with AsyncExitStack() as stack:
                 call = Call(method, RPCS.get(method), context, request)
                 await self._enter(stack, call)
-                call.response = await behaviour(request, context)
+                call.response = await finished(call, behaviour(request, context))
                 return call.response
 
         return answer

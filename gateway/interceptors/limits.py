@@ -116,7 +116,7 @@ class Admission:
         self._calls += 1
         self._idle.clear()
         try:
-            async with self._stream() if call.rpc.stream else self._call(_owner(call)):
+            async with self._stream() if call.rpc.stream else self._call(call):
                 yield
         finally:
             self._calls -= 1
@@ -141,8 +141,9 @@ class Admission:
             raise
 
     @asynccontextmanager
-    async def _call(self, owner: str) -> AsyncIterator[None]:
-        async with self._places.taken(owner):
+    async def _call(self, call: Call) -> AsyncIterator[None]:
+        seconds = call.deadline - asyncio.get_running_loop().time()
+        async with self._places.taken(_owner(call), seconds):
             if self._draining:
                 raise Overloaded("the gateway")
             yield

@@ -66,8 +66,8 @@ class CallMeter(Protocol):
 class OpenTelemetryMeter:
     """Counts through OpenTelemetry; where no exporter is set up this costs nothing."""
 
-    def __init__(self) -> None:
-        meter = metrics.get_meter("palimpsest.gateway")
+    def __init__(self, provider: metrics.MeterProvider | None = None) -> None:
+        meter = metrics.get_meter("palimpsest.gateway", meter_provider=provider)
         self._calls = meter.create_counter("palimpsest.calls", description="Calls by method and code")
         self._seconds = meter.create_histogram("palimpsest.call.seconds", unit="s")
 

@@ -56,9 +56,12 @@ class Places:
         return int(self._limit)
 
     @asynccontextmanager
-    async def taken(self, owner: str) -> AsyncIterator[None]:
-        """Around the work of a call of a tenant. Raises Overloaded."""
-        await self._enter(owner)
+    async def taken(self, owner: str, seconds: float = float("inf")) -> AsyncIterator[None]:
+        """Around the work of a call of a tenant that has `seconds` left. Raises Overloaded.
+
+        It waits half of them at most: what is let in with less has seldom time to end.
+        """
+        await self._enter(owner, min(self._wait_seconds, seconds / 2))
         gone = False
 
         def leave() -> None:
@@ -74,7 +77,7 @@ class Places:
             _leave.reset(token)
             leave()
 
-    async def _enter(self, owner: str) -> None:
+    async def _enter(self, owner: str, wait_seconds: float) -> None:
         self._watch()
         if not self._waiting and self._fits(owner):
             self._busy[owner] += 1
@@ -85,7 +88,7 @@ class Places:
         # A tenant may be held back while there is a place for another.
         self._hand_out()
         try:
-            async with asyncio.timeout(self._wait_seconds):
+            async with asyncio.timeout(wait_seconds):
                 await place
         except BaseException as error:
             self._give_up(owner, place)

@@ -60,8 +60,20 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """What the attempts before the present one were charged, and were given back."""
+
+    settled: MicroCredits
+    returned: MicroCredits
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it stands. `version` counts its changes; chunks are kept apart (gateway/store/progress.py)."""
+    """A job as it stands. `version` counts its changes; chunks are kept apart (gateway/store/progress.py).
+
+    `attempt` counts its retries, `hold` is of the present attempt. `left` is what a retry would do; empty
+    when nothing is left. While a retry lasts, `result` is of the attempts before.
+    """
 
     id: JobId
     scope: Scope
@@ -78,6 +90,9 @@ class Job:
     error: Status | None
     revision: Revision
     hold: Hold
+    attempt: int = 0
+    left: bytes = b""
+    earlier: Earlier = Earlier(MicroCredits(0), MicroCredits(0))
 
     @property
     def finished(self) -> bool:
@@ -105,7 +120,8 @@ class Accepted:
 class Outcome:
     """How a job ended. `charge` is what was earned; of the rest, `courtesy` taught nothing (capped by day).
 
-    Nothing is charged beyond what steps have spent, nor beyond the hold.
+    Nothing is charged beyond what steps have spent, nor beyond the hold. `left` is kept for a retry: ids
+    and numbers of what failed.
     """
 
     state: JobState
@@ -115,6 +131,7 @@ class Outcome:
     error: Status | None = None
     revision: Revision = Revision(0)
     reason: str = ""
+    left: bytes = b""
 
     def __post_init__(self) -> None:
         assert self.state in FINAL

@@ -130,8 +130,8 @@ def job_message(
         chunks=chunks,
         credits=job_pb2.JobCredits(
             held_micros=hold.held,
-            spent_micros=spent,
-            refunded_micros=hold.returned,
+            spent_micros=spent + job.earlier.settled,
+            refunded_micros=hold.returned + job.earlier.returned,
             price_version=hold.price_version,
         ),
         receipt=receipt,

@@ -1,33 +1,39 @@
 """Jobs: accepted, and ended, each in one transaction with the credits that they cost.
 
-accept → (pending → payload → taken) → start → spend… → finish. The ledger's database holds what these
-transactions change; stages of chunks are in gateway/store/progress.py.
+accept → (pending → payload → taken) → claim → start → spend… → finish (→ retry, as accept). The ledger's
+database holds what these transactions change; stages of chunks are in gateway/store/progress.py. What a run
+writes that has lost its job is refused (gateway/store/lease.py): every write raises JobTakenOver then.
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from google.rpc.status_pb2 import Status
-from sqlalchemy import ColumnElement, Select, and_, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Text, and_, case, cast, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.credits.books import hold_of
 from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits
 from gateway.credits.values import HoldId
-from gateway.errors import HoldExpired, JobFinished, JobNotFound, RequestIdReused, TooManyJobs
+from gateway.errors import (
+    HoldExpired,
+    JobFinished,
+    JobNotFailed,
+    JobNotFound,
+    RequestIdReused,
+    TooManyJobs,
+)
 from gateway.store.bell import Bell
 from gateway.store.clock import DatabaseClock
 from gateway.store.graphs import Graphs
-from gateway.store.job_values import Accepted, Job, JobFilter, JobKind, JobState, Order, Outcome
+from gateway.store.job_values import Accepted, Job, JobFilter, JobState, Order, Outcome
+from gateway.store.lease import JobTakenOver, Lease, lease_on
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
-from gateway.store.tables import holds, jobs, outbox, requests
-from palimpsest.v1.job_pb2 import JobResult
+from gateway.store.reading_jobs import ATTEMPT, job_of, job_row, select_jobs
+from gateway.store.tables import jobs, outbox, requests
 from services.domain.ids import JobId, Revision
-from services.domain.instants import Instant
-from services.domain.scope import GraphId, Scope, TenantId
+from services.domain.scope import TenantId
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import Across, OfJob, OfTenant
@@ -37,7 +43,12 @@ HOLD_SECONDS = 3600.0
 """How long a hold lives without renewal. An unfinished job keeps its hold; this bounds what else may leak."""
 
 _DISPATCH = Across("dispatch")
-_HOLD_COLUMNS = [column.label(f"hold_{column.name}") for column in holds.columns]
+_EPOCH = func.coalesce(jobs.c.epoch, 0)
+_RETRYABLE = and_(
+    jobs.c.state.in_([JobState.PARTIAL, JobState.FAILED]),
+    jobs.c.finished_at.is_not(None),
+    jobs.c.unfinished_work.is_not(None),
+)
 
 
 class Jobs:
@@ -75,28 +86,46 @@ class Jobs:
             await self._quotas.text_taken(connection, tenant, order.text_bytes)
             if max_jobs and not order.ceiling:
                 await self._quotas.lock(connection, tenant)
-            await connection.execute(insert(jobs).values(self._row(order, job)))
-            # A hold of credits locks the tenant's account: from here on its accepts follow one another.
-            await self._ledger.within(connection).hold(
-                tenant,
-                HoldId(job),
-                order.ceiling,
-                HOLD_SECONDS,
-                price_version=order.price_version,
-                job=job,
-                request_key=order.request_key,
-            )
-            if max_jobs and await self._unfinished_count(connection, tenant) > max_jobs:
-                raise TooManyJobs(max_jobs)
-            await connection.execute(
-                insert(outbox).values(
-                    job=job,
-                    payload=order.payload,
-                    created_at=self._clock.now(),
-                    taken_at=self._clock.now() if taken else None,
-                )
-            )
+            await connection.execute(insert(jobs).values(job_row(order, job, self._clock)))
+            await self._set_aside(connection, order, job, HoldId(job), max_jobs, taken)
             return Accepted(await self._read(connection, tenant, job), fresh=True)
+
+    async def retry(self, order: Order, job: JobId, max_jobs: int = 0) -> Accepted:
+        """Opens an ended job for what is left of it: key, hold (`JOB.n`) and payload in one transaction.
+
+        The same key with the same payload answers the job, as it stands. Raises JobNotFound, JobNotFailed
+        (unless it is PARTIAL or FAILED with chunks that failed), and as `accept`.
+        """
+        tenant = order.scope.tenant
+        async with self._database.write(order.scope) as connection:
+            if not await self._name(connection, order, job):
+                return Accepted(await self._first(connection, order), fresh=False)
+            opened = await connection.execute(
+                update(jobs)
+                .where(jobs.c.id == job, jobs.c.tenant == tenant, _RETRYABLE)
+                .values(
+                    state=JobState.QUEUED,
+                    version=jobs.c.version + 1,
+                    epoch=_EPOCH + 1,
+                    attempt=ATTEMPT + 1,
+                    hold=jobs.c.id.concat(".").concat(cast(ATTEMPT + 1, Text())),
+                    updated_at=self._clock.now(),
+                    started_at=None,
+                    finished_at=None,
+                    cancel_requested=0,
+                    error=None,
+                    unfinished_work=None,
+                )
+                .returning(jobs.c.hold)
+            )
+            hold = opened.scalar_one_or_none()
+            if hold is None:
+                await self._read(connection, tenant, job)
+                raise JobNotFailed
+            await self._set_aside(connection, order, job, HoldId(hold), max_jobs, taken=False)
+            reopened = await self._read(connection, tenant, job)
+        self._bell.ring(job)
+        return Accepted(reopened, fresh=True)
 
     async def asked_before(self, order: Order) -> Job | None:
         """The job that an earlier call with this order's key started. Raises RequestIdReused."""
@@ -116,7 +145,7 @@ class Jobs:
 
     async def list(self, tenant: TenantId, where: JobFilter, page: Page) -> Listed[Job]:
         """The tenant's jobs, newest first. Raises ValueError for a position that no list of jobs gave."""
-        query = _select().where(jobs.c.tenant == tenant)
+        query = select_jobs().where(jobs.c.tenant == tenant)
         if where.graph:
             query = query.where(jobs.c.graph == where.graph)
         if where.states:
@@ -126,33 +155,33 @@ class Jobs:
         async with self._database.read(OfTenant(tenant)) as connection:
             order = [jobs.c.created_at, jobs.c.id]
             listed = await page_of(connection, query, order, page, descending=True)
-        return Listed([_job_of(row) for row in listed.items], listed.after)
+        return Listed([job_of(row) for row in listed.items], listed.after)
 
     async def find(self, job: JobId) -> Job:
         """A job of any tenant, for the pipeline, which knows jobs by id alone. Raises JobNotFound."""
         async with self._database.read(OfJob(job)) as connection:
-            row = (await connection.execute(_select().where(jobs.c.id == job))).one_or_none()
+            row = (await connection.execute(select_jobs().where(jobs.c.id == job))).one_or_none()
         if row is None:
             raise JobNotFound(job)
-        return _job_of(row._mapping)
+        return job_of(row._mapping)
 
     async def unfinished(self) -> Sequence[Job]:
         """Every job that must still end, oldest first: what a start-up hands to the pipeline again."""
-        query = _select().where(jobs.c.finished_at.is_(None)).order_by(jobs.c.created_at, jobs.c.id)
+        query = select_jobs().where(jobs.c.finished_at.is_(None)).order_by(jobs.c.created_at, jobs.c.id)
         async with self._database.read(_DISPATCH) as connection:
-            return [_job_of(row) for row in (await connection.execute(query)).mappings()]
+            return [job_of(row) for row in (await connection.execute(query)).mappings()]
 
     async def pending(self, limit: int = 100) -> Sequence[Job]:
         """Accepted jobs that the pipeline has not taken yet, oldest first."""
         query = (
-            _select()
+            select_jobs()
             .join(outbox, outbox.c.job == jobs.c.id)
             .where(outbox.c.taken_at.is_(None), jobs.c.finished_at.is_(None))
             .order_by(outbox.c.created_at, outbox.c.job)
             .limit(limit)
         )
         async with self._database.read(_DISPATCH) as connection:
-            return [_job_of(row) for row in (await connection.execute(query)).mappings()]
+            return [job_of(row) for row in (await connection.execute(query)).mappings()]
 
     async def payload(self, job: JobId) -> bytes:
         """What the call asked. Raises JobNotFound once the job has ended: text is not kept here."""
@@ -171,6 +200,30 @@ class Jobs:
                 .where(outbox.c.job == job, outbox.c.taken_at.is_(None))
                 .values(taken_at=self._clock.now())
             )
+
+    async def claim(self, job: JobId, attempt: int = 0) -> Lease:
+        """A run of the job's workflow begins: from now on the runs before it change nothing.
+
+        Raises JobTakenOver for an attempt that is over, JobNotFound.
+        """
+        async with self._database.write(OfJob(job)) as connection:
+            claimed = await connection.execute(
+                update(jobs)
+                .where(jobs.c.id == job, ATTEMPT.in_([attempt]))
+                .values(epoch=_EPOCH + 1)
+                .returning(jobs.c.epoch)
+            )
+            epoch = claimed.scalar_one_or_none()
+            if epoch is None:
+                known = await connection.execute(select(jobs.c.id).where(jobs.c.id == job))
+                raise JobNotFound(job) if known.first() is None else JobTakenOver
+        return Lease(job, epoch)
+
+    async def confirm(self, lease: Lease) -> None:
+        """Raises JobTakenOver when a later run has the job."""
+        async with self._database.read(OfJob(lease.job)) as connection:
+            query = select(_EPOCH).where(jobs.c.id == lease.job)
+            lease.check((await connection.execute(query)).scalar_one_or_none() or 0)
 
     async def start(self, job: JobId) -> Job:
         """QUEUED becomes RUNNING. Idempotent; a job that has ended stays as it is. Raises JobNotFound."""
@@ -194,7 +247,9 @@ class Jobs:
     async def spend(self, job: JobId, step: str, amount: MicroCredits, tokens: int = 0) -> MicroCredits:
         """Records what a step cost; idempotent by (job, step). Raises HoldExpired, JobNotFound."""
         found = await self.find(job)
-        async with self._ledger.books(found.scope.tenant) as books:
+        async with self._database.write(OfTenant(found.scope.tenant)) as connection:
+            await self._check_lease(connection, job)
+            books = self._ledger.within(connection)
             return await books.spend(found.scope.tenant, found.hold.id, step, amount, tokens)
 
     async def request_cancel(self, tenant: TenantId, job: JobId) -> Job:
@@ -226,6 +281,7 @@ class Jobs:
         found = await self.find(job)
         tenant = found.scope.tenant
         async with self._database.write(OfTenant(tenant)) as connection:
+            await self._check_lease(connection, job)
             ended = await connection.execute(
                 update(jobs)
                 .where(jobs.c.id == job, jobs.c.finished_at.is_(None))
@@ -237,6 +293,7 @@ class Jobs:
                     result=outcome.result.SerializeToString(),
                     error=None if outcome.error is None else outcome.error.SerializeToString(),
                     revision=_newest(outcome.revision),
+                    unfinished_work=outcome.left or None,
                 )
             )
             if ended.rowcount:
@@ -277,21 +334,43 @@ class Jobs:
             raise RequestIdReused(order.request_key)
         return await self._read(connection, tenant, first.job)
 
-    def _row(self, order: Order, job: JobId) -> dict[str, Any]:
-        return {
-            "id": job,
-            "tenant": order.scope.tenant,
-            "graph": order.scope.graph,
-            "kind": order.kind,
-            "state": JobState.QUEUED,
-            "version": 1,
-            "request_key": order.request_key,
-            "hold": job,
-            "created_at": self._clock.now(),
-            "updated_at": self._clock.now(),
-            "cancel_requested": 0,
-            "revision": 0,
-        }
+    async def _set_aside(
+        self,
+        connection: AsyncConnection,
+        order: Order,
+        job: JobId,
+        hold: HoldId,
+        max_jobs: int,
+        taken: bool,
+    ) -> None:
+        """Credits held and the payload kept, for a job that is there, unfinished."""
+        # A hold of credits locks the tenant's account: from here on its accepts follow one another.
+        await self._ledger.within(connection).hold(
+            order.scope.tenant,
+            hold,
+            order.ceiling,
+            HOLD_SECONDS,
+            price_version=order.price_version,
+            job=job,
+            request_key=order.request_key,
+        )
+        if max_jobs and await self._unfinished_count(connection, order.scope.tenant) > max_jobs:
+            raise TooManyJobs(max_jobs)
+        await connection.execute(
+            insert(outbox).values(
+                job=job,
+                payload=order.payload,
+                created_at=self._clock.now(),
+                taken_at=self._clock.now() if taken else None,
+            )
+        )
+
+    async def _check_lease(self, connection: AsyncConnection, job: JobId) -> None:
+        """Raises JobTakenOver when what is about to be written is of a run that lost its job."""
+        lease = lease_on(job)
+        if lease is not None:
+            query = select(_EPOCH).where(jobs.c.id == job).with_for_update(key_share=True)
+            lease.check((await connection.execute(query)).scalar_one_or_none() or 0)
 
     async def _unfinished_count(self, connection: AsyncConnection, tenant: TenantId) -> int:
         query = select(func.count()).where(jobs.c.tenant == tenant, jobs.c.finished_at.is_(None))
@@ -299,6 +378,7 @@ class Jobs:
 
     async def _change(self, job: JobId, condition: Any, values: dict[str, Any]) -> None:
         async with self._database.write(OfJob(job)) as connection:
+            await self._check_lease(connection, job)
             changed = await connection.execute(
                 update(jobs)
                 .where(and_(jobs.c.id == job, jobs.c.finished_at.is_(None), condition))
@@ -308,40 +388,12 @@ class Jobs:
             self._bell.ring(job)
 
     async def _read(self, connection: AsyncConnection, tenant: TenantId, job: JobId) -> Job:
-        query = _select().where(jobs.c.id == job, jobs.c.tenant == tenant)
+        query = select_jobs().where(jobs.c.id == job, jobs.c.tenant == tenant)
         row = (await connection.execute(query)).one_or_none()
         if row is None:
             raise JobNotFound(job)
-        return _job_of(row._mapping)
-
-
-def _select() -> Select[Any]:
-    return select(jobs, *_HOLD_COLUMNS).join(holds, holds.c.id == jobs.c.hold)
+        return job_of(row._mapping)
 
 
 def _newest(revision: Revision) -> ColumnElement[int]:
     return case((jobs.c.revision > revision, jobs.c.revision), else_=revision)
-
-
-def _instant(value: int | None) -> Instant | None:
-    return None if value is None else Instant(value)
-
-
-def _job_of(row: Mapping[Any, Any]) -> Job:
-    return Job(
-        id=JobId(row["id"]),
-        scope=Scope(TenantId(row["tenant"]), GraphId(row["graph"])),
-        kind=JobKind(row["kind"]),
-        state=JobState(row["state"]),
-        version=row["version"],
-        request_key=row["request_key"],
-        created_at=Instant(row["created_at"]),
-        started_at=_instant(row["started_at"]),
-        updated_at=Instant(row["updated_at"]),
-        finished_at=_instant(row["finished_at"]),
-        cancel_requested=bool(row["cancel_requested"]),
-        result=JobResult.FromString(row["result"] or b""),
-        error=None if row["error"] is None else Status.FromString(row["error"]),
-        revision=Revision(row["revision"]),
-        hold=hold_of({name[5:]: value for name, value in row.items() if name.startswith("hold_")}),
-    )

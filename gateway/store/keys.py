@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, or_, select, update
 
 from gateway.errors import ApiKeyNotFound, TenantNotFound
 from gateway.keys import ApiKey, KeyId, KeyScope, mint
@@ -110,7 +110,8 @@ class ApiKeys:
 
     async def init_operator(self) -> str | None:
         """The first operator's key, to be shown once; None when an operator's key that works is there."""
-        working = select(func.count()).where(api_keys.c.tenant == "", api_keys.c.revoked_at.is_(None))
+        lives = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > self._clock.now())
+        working = select(func.count()).where(api_keys.c.tenant == "", api_keys.c.revoked_at.is_(None), lives)
         async with self._database.read(_KEYS) as connection:
             if (await connection.execute(working)).scalar_one():
                 return None

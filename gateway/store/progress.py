@@ -4,17 +4,20 @@ Written often and lost without harm to money: a database of its own on SQLite. E
 depends on is with the job (gateway/store/jobs.py).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import and_, delete, select, update
+from sqlalchemy import and_, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.bell import Bell
 from gateway.store.clock import DAY, DatabaseClock
+from gateway.store.lease import Lease, lease_on
 from gateway.store.once import insert_once
 from gateway.store.tables import artifacts, job_chunks, job_events, job_progress, job_receipts
 from palimpsest.v1.episode_pb2 import ChunkStage
+from palimpsest.v1.errors_pb2 import NothingReason
 from palimpsest.v1.job_pb2 import JobChunk, JobReceipt, StageReceipt
 from services.domain.ids import JobId
 from services.stores.sql.database import Database
@@ -64,11 +67,21 @@ class Progress:
         self._clock = clock
         self._bell = bell
 
+    async def claim(self, lease: Lease) -> None:
+        """From now on runs of the job before this one write nothing here. Idempotent."""
+        async with self._database.write(OfJob(lease.job)) as connection:
+            await self._lock(connection, lease.job)
+            await connection.execute(
+                update(job_progress)
+                .where(job_progress.c.job == lease.job, func.coalesce(job_progress.c.epoch, 0) < lease.epoch)
+                .values(epoch=lease.epoch)
+            )
+
     async def record(self, job: JobId, chunks: Sequence[JobChunk]) -> int:
         """Moves chunks on to later stages; answers how many changed.
 
         A chunk that has come as far already is left as it is, so a step that runs twice, or comes too
-        late, changes nothing. `updated_at` is set here.
+        late, changes nothing. `updated_at` is set here. Raises JobTakenOver, as all writes here.
         """
         changed = 0
         async with self._database.write(OfJob(job)) as connection:
@@ -100,7 +113,7 @@ class Progress:
             "engine": engine,
             "receipts": JobReceipt(stages=stages).SerializeToString(),
         }
-        async with self._database.write(OfJob(job)) as connection:
+        async with self._mine(job) as connection:
             await insert_once(connection, job_receipts, row)
 
     async def snapshot(self, job: JobId) -> Snapshot:
@@ -129,7 +142,7 @@ class Progress:
     async def save_artifact(self, job: JobId, chunk: int, stage: str, data: bytes) -> None:
         """Keeps what a step made, for the next one; the first to be saved stays. Idempotent."""
         row = {"job": job, "chunk": chunk, "stage": stage, "data": data, "created_at": self._clock.now()}
-        async with self._database.write(OfJob(job)) as connection:
+        async with self._mine(job) as connection:
             await insert_once(connection, artifacts, row)
 
     async def artifact(self, job: JobId, chunk: int, stage: str) -> bytes | None:
@@ -152,8 +165,37 @@ class Progress:
     async def drop_artifacts(self, job: JobId, but: str = "") -> None:
         """Removes what steps of a job made, but for one stage. Idempotent."""
         these = and_(artifacts.c.job == job, artifacts.c.stage != but)
-        async with self._database.write(OfJob(job)) as connection:
+        async with self._mine(job) as connection:
             await connection.execute(delete(artifacts).where(these))
+
+    async def reopen(self, job: JobId, why_nothing: Mapping[int, NothingReason.ValueType]) -> None:
+        """Before a retry: what failed of these chunks is to be understood anew, or has nothing in it.
+
+        Nothing is kept of what steps made before. Idempotent until the chunks have moved on.
+        """
+        async with self._mine(job) as connection:
+            await connection.execute(delete(artifacts).where(artifacts.c.job == job))
+            number = await self._lock(connection, job)
+            known = await self._chunks(connection, job)
+            now = (await connection.execute(select(self._clock.now()))).scalar_one()
+            for index, reason in why_nothing.items():
+                before = known[index]
+                if before.stage != ChunkStage.CHUNK_STAGE_FAILED:
+                    continue
+                number += 1
+                stage = ChunkStage.CHUNK_STAGE_NOTHING if reason else ChunkStage.CHUNK_STAGE_PREPROCESSED
+                again = JobChunk(
+                    index=index,
+                    episode_id=before.episode_id,
+                    token_count=before.token_count,
+                    stage=stage,
+                    nothing_reason=reason,
+                )
+                await self._move(connection, job, again, number, now)
+            await connection.execute(
+                update(job_progress).where(job_progress.c.job == job).values(last_event=number)
+            )
+        self._bell.ring(job)
 
     async def jobs_with_artifacts(self) -> Sequence[JobId]:
         """For the sweep: what a job changed is kept until it has ended, and more after a crash."""
@@ -174,9 +216,20 @@ class Progress:
             update(job_progress)
             .where(job_progress.c.job == job)
             .values(last_event=job_progress.c.last_event)
-            .returning(job_progress.c.last_event)
+            .returning(job_progress.c.last_event, job_progress.c.epoch)
         )
-        return int(locked.scalar_one())
+        row = locked.one()
+        if (lease := lease_on(job)) is not None:
+            lease.check(row.epoch or 0)
+        return int(row.last_event)
+
+    @asynccontextmanager
+    async def _mine(self, job: JobId) -> AsyncIterator[AsyncConnection]:
+        """A transaction of a job's writer; one that has lost the job writes nothing. Raises JobTakenOver."""
+        async with self._database.write(OfJob(job)) as connection:
+            if lease_on(job) is not None:
+                await self._lock(connection, job)
+            yield connection
 
     async def _move(
         self, connection: AsyncConnection, job: JobId, chunk: JobChunk, number: int, now: int

@@ -114,6 +114,9 @@ jobs = Table(
     Column("result", LargeBinary),
     Column("error", LargeBinary),
     Column("revision", Int64, nullable=False),
+    Column("epoch", Integer, comment="of the run that counts; NULL is 0"),
+    Column("attempt", Integer, comment="how many retries there were; NULL is 0"),
+    Column("unfinished_work", LargeBinary, comment="what a retry would do; ids and numbers"),
     Index("jobs_of_tenant", "tenant", "created_at", "id"),
     Index(
         "jobs_unfinished",
@@ -131,6 +134,16 @@ outbox = Table(
     Column("payload", LargeBinary, nullable=False),
     Column("created_at", Int64, nullable=False),
     Column("taken_at", Int64, comment="the pipeline has it; absent: still to be handed over"),
+)
+
+executors = Table(
+    "executors",
+    LEDGER,
+    Column("id", Key, primary_key=True),
+    Column("instance", String, nullable=False, comment="of one start of the process"),
+    Column("started_at", Int64, nullable=False),
+    Column("seen_at", Int64, nullable=False),
+    Column("stopped_at", Int64),
 )
 
 accounts = Table(
@@ -252,6 +265,7 @@ job_progress = Table(
     PROGRESS,
     Column("job", Key, primary_key=True),
     Column("last_event", Integer, nullable=False),
+    Column("epoch", Integer, comment="of the run that may write; NULL is 0"),
 )
 
 job_chunks = Table(

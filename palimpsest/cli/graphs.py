@@ -14,6 +14,11 @@ from palimpsest.cli.pages import Limit, whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import graph_pb2
 
+MediumModel = Annotated[
+    str | None, typer.Option(help='Model that reads texts, of those offered; "" for the operator\'s.')
+]
+LowModel = Annotated[str | None, typer.Option(help="Model of lesser tasks, likewise.")]
+
 
 def app() -> typer.Typer:
     graphs = typer.Typer(no_args_is_help=True, help="Graphs: one isolated memory each.")
@@ -35,9 +40,12 @@ async def create(
     language: Annotated[
         list[str] | None, typer.Option(help="BCP 47 tag, such as en or zh; repeatable.")
     ] = None,
+    medium_model: MediumModel = None,
+    low_model: LowModel = None,
 ) -> None:
     """Makes a graph with settings. The first `add` or `assert` makes one without, too."""
     settings = graph_pb2.GraphSettings(user_name=user_name, time_zone=time_zone, languages=language or ())
+    _choose(settings, medium_model, low_model)
     request = graph_pb2.CreateGraphRequest(graph_id=graph, settings=settings)
     response = await shell.connection.call(shell.connection.graphs.CreateGraph, request)
     shell.show(response, lambda answer: graph_of(answer.graph))
@@ -78,21 +86,36 @@ async def update(
     user_name: Annotated[str | None, typer.Option(help='Whom "I" means; "" for nobody.')] = None,
     time_zone: Annotated[str | None, typer.Option(help='IANA time zone; "" for UTC.')] = None,
     language: Annotated[list[str] | None, typer.Option(help="BCP 47 tag; repeatable; replaces all.")] = None,
+    medium_model: MediumModel = None,
+    low_model: LowModel = None,
 ) -> None:
     """Changes the settings that are given, for texts from now on."""
-    given = {"user_name": user_name, "time_zone": time_zone, "languages": language}
+    given = {
+        "user_name": user_name,
+        "time_zone": time_zone,
+        "languages": language,
+        "models.medium_model": medium_model,
+        "models.low_model": low_model,
+    }
     chosen = sorted(name for name, value in given.items() if value is not None)
     if not chosen:
         raise typer.BadParameter("name a setting to change")
+    settings = graph_pb2.GraphSettings(
+        user_name=user_name or "", time_zone=time_zone or "", languages=language or ()
+    )
+    _choose(settings, medium_model, low_model)
     request = graph_pb2.UpdateGraphRequest(
-        graph_id=graph,
-        settings=graph_pb2.GraphSettings(
-            user_name=user_name or "", time_zone=time_zone or "", languages=language or ()
-        ),
-        update_mask=FieldMask(paths=chosen),
+        graph_id=graph, settings=settings, update_mask=FieldMask(paths=chosen)
     )
     response = await shell.connection.call(shell.connection.graphs.UpdateGraph, request)
     shell.show(response, lambda answer: graph_of(answer.graph))
+
+
+def _choose(settings: graph_pb2.GraphSettings, medium: str | None, low: str | None) -> None:
+    if medium:
+        settings.models.medium_model = medium
+    if low:
+        settings.models.low_model = low
 
 
 def graph_of(graph: graph_pb2.Graph) -> RenderableType:
@@ -103,6 +126,7 @@ def graph_of(graph: graph_pb2.Graph) -> RenderableType:
             ("user", settings.user_name),
             ("time zone", settings.time_zone),
             ("languages", ", ".join(settings.languages)),
+            ("models", " · ".join(filter(None, [settings.models.medium_model, settings.models.low_model]))),
             (
                 "holds",
                 " · ".join(

@@ -1,4 +1,4 @@
-"""`job show`, `job list`, `job cancel` and `job watch`: stages, credits, receipt."""
+"""`job show`, `job list`, `job cancel`, `job retry` and `job watch`: stages, credits, receipt."""
 
 from collections import Counter
 from enum import StrEnum
@@ -12,8 +12,10 @@ from rich.markup import escape
 from palimpsest.cli import words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.exits import Exit, complain
+from palimpsest.cli.operating import RequestId
 from palimpsest.cli.pages import Limit, whole
 from palimpsest.cli.shell import Shell, command
+from palimpsest.connection import new_request_id
 from palimpsest.v1 import episode_pb2, job_pb2, jobs_pb2
 from palimpsest.watching import watch_job
 
@@ -47,6 +49,7 @@ def app() -> typer.Typer:
     command(jobs, "show")(show)
     command(jobs, "list")(list_jobs)
     command(jobs, "cancel")(cancel)
+    command(jobs, "retry")(retry)
     command(jobs, "watch")(watch)
     return jobs
 
@@ -93,6 +96,13 @@ async def cancel(shell: Shell, job: JobId) -> None:
     """Asks a job to stop at its next step; what is resolved stays and is paid for, the rest is refunded."""
     request = jobs_pb2.CancelJobRequest(job_id=job)
     response = await shell.connection.call(shell.connection.jobs.CancelJob, request)
+    shell.show(response, lambda answer: job_of(answer.job))
+
+
+async def retry(shell: Shell, job: JobId, request_id: RequestId = "") -> None:
+    """Tries again the chunks of a job that failed; only they are paid for, by a hold of their own."""
+    request = jobs_pb2.RetryJobRequest(job_id=job, request_id=request_id or new_request_id())
+    response = await shell.connection.call(shell.connection.jobs.RetryJob, request)
     shell.show(response, lambda answer: job_of(answer.job))
 
 

@@ -59,9 +59,11 @@ class ModelSettings(_message.Message):
     MEDIUM_MODEL_FIELD_NUMBER: _builtins.int
     LOW_MODEL_FIELD_NUMBER: _builtins.int
     medium_model: _builtins.str
-    """Model of the medium tier (normalise, extract, classify); empty: the operator's."""
+    """Model of the medium tier (normalise, extract, classify), one that the operator offers; empty: the
+    operator's own.
+    """
     low_model: _builtins.str
-    """Model of the low tier (reflect, resolve); empty: the operator's."""
+    """Model of the low tier (reflect, resolve), likewise."""
     @_builtins.property
     def allowed_providers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names of providers that may see it; empty: every provider that the operator configured."""
@@ -400,7 +402,7 @@ class UpdateGraphRequest(_message.Message):
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """Fields of `settings` to set, such as `user_name`; those absent there are reset."""
+        """Fields of `settings` to set, such as `user_name` or `models.low_model`; those absent there are reset."""
 
     def __init__(
         self,

@@ -1,4 +1,6 @@
-"""Identity: which entities read as one. Merges are records; nothing is moved, so each can be undone."""
+"""Identity: which entities, and which predicates, read as one. Merges are records; nothing is moved, so each
+can be undone.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,15 +13,21 @@ from services.domain.records import Judge
 
 
 class MergeKind(IntEnum):
-    """What a merge record says of its two entities."""
+    """What a merge record says of its two entities.
+
+    SYNONYM and DISTINCT are of two predicates, and a matter of the lexicon alone (services/domain/
+    lexicon.py): what a tenant declares comes before them.
+    """
 
     SAME = 1
     APART = 2
+    SYNONYM = 3
+    DISTINCT = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """SAME: `entity` reads as `into`. APART: the two are not one, whatever is said of others.
+    """SAME, SYNONYM: `entity` reads as `into`. APART, DISTINCT: the two are not one, whatever others are.
 
     Immutable; a split revokes it. `episode` is the one whose text made somebody ask, None for a user's.
     """

@@ -58,6 +58,11 @@ class Vocabulary:
     forms: Mapping[str, str] = field(default_factory=dict)
     """Canonical forms by inflections of names and aliases (services/domain/inflections.py)."""
 
+    @property
+    def names(self) -> set[str]:
+        """Every name that is known, canonical or not; other forms of its verb left out."""
+        return {*self.aliases, *self.aliases.values(), *self.cardinalities, *self.inverses}
+
     def canonical(self, name: str) -> str:
         """The canonical form of any spelling or alias. Raises ValueError when no word is in it."""
         spelt = spelling(name)

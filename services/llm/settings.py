@@ -1,5 +1,6 @@
 """Settings of the model side, as the composition root fills them. Nothing here reads the environment."""
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -34,10 +35,19 @@ class EndpointSettings(BaseModel):
     """HTTP calls in flight to the endpoint, of all tenants."""
     max_concurrency_per_tenant: int = Field(default=8, ge=1)
     """Of these, calls of one tenant."""
+    max_tokens_per_minute_per_tenant: int = Field(default=0, ge=0)
+    """Tokens, sent and received, that a process spends for one tenant in a minute, on average; its calls
+    wait beyond that, those of others don't. 0: no limit."""
     breaker_failures: int = Field(default=8, ge=1)
     """Failures in a row after which calls fail at once."""
     breaker_open_seconds: float = Field(default=15.0, gt=0)
     """How long, before one call is let through to see."""
+    cassette: Path | None = None
+    """File of recorded exchanges, for development: it holds the texts that were sent. Without one, every
+    call goes to the endpoint."""
+    cassette_mode: Literal["replay", "record"] = "replay"
+    """`replay` answers from the file alone, and refuses what it lacks by its key; `record` asks the endpoint
+    for that and keeps it."""
 
 
 class ModelSettings(EndpointSettings):
@@ -52,8 +62,11 @@ class ModelSettings(EndpointSettings):
     structured_output: Literal["auto", "json_schema", "tool", "plain"] = "auto"
     """`auto` tries JSON schema, then a tool call, then plain JSON, and remembers what each model takes."""
 
-    def model_of(self, tier: Tier) -> str:
-        return self.low_model if tier is Tier.LOW and self.low_model else self.medium_model
+    def model_of(self, tier: Tier, medium: str = "", low: str = "") -> str:
+        """The model of a tier. `medium` and `low` are a graph's own, "" where it has none."""
+        if tier is Tier.LOW:
+            return low or self.low_model or self.medium_model
+        return medium or self.medium_model
 
 
 class EmbeddingSettings(EndpointSettings):

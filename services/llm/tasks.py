@@ -26,6 +26,7 @@ class Setting:
 
     `reference_time` is when the text was said; `time_zone` an IANA name; `rules` the tenant's ingestion rules
     for this source; `recent` the session's latest episodes, `similar` neighbours of the chunk's passages.
+    `medium_model` and `low_model` are the graph's own models, "" for the operator's; no model is told them.
     """
 
     kind: EpisodeKind
@@ -41,6 +42,8 @@ class Setting:
     known_facts: Sequence[KnownFact] = ()
     known_entities: Sequence[str] = ()
     known_predicates: Sequence[str] = ()
+    medium_model: str = ""
+    low_model: str = ""
 
     @property
     def user(self) -> str:
@@ -125,13 +128,28 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedPredicate:
+    """A predicate shown to be told from others: its name, other names of it, and a fact that uses it."""
+
+    name: str
+    aliases: Sequence[str] = ()
+    fact: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeStatements:
-    """How new facts stand to what is already known. `pairs` lists what may be judged."""
+    """How new facts stand to what is already known. `pairs` lists what may be judged.
+
+    Beside it, and of the same chunk: whether predicates that it uses first are other words for known ones.
+    """
 
     new: Sequence[KnownFact]
     candidates: Sequence[KnownFact]
     pairs: Sequence[Pair]
     setting: Setting
+    new_predicates: Sequence[NamedPredicate] = ()
+    candidate_predicates: Sequence[NamedPredicate] = ()
+    predicate_pairs: Sequence[Pair] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +161,21 @@ class PairVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class PredicateVerdict:
+    """`same`: whoever says one of the two names could say the other; otherwise they mean two things."""
+
+    new: int
+    candidate: int
+    same: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """Verdicts on some of the pairs; a pair without one stands apart."""
 
     verdicts: Sequence[PairVerdict]
+    predicates: Sequence[PredicateVerdict] = ()
 
 
 @dataclass(frozen=True, slots=True)

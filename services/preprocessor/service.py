@@ -27,7 +27,7 @@ from services.stores.vectors.port import VectorStore
 from services.wire.texts import document_out, episode_out
 
 _ATTEMPTS = 5
-"""Tries to save a document's version while other jobs save versions of the same document."""
+"""Tries to save what is new while other jobs save versions of the same document, or in the same session."""
 
 
 class Preprocessor:
@@ -45,7 +45,7 @@ class Preprocessor:
         """Saves what is new in a job's text. A repeated call of a job answers the same and saves nothing.
 
         Raises ValidationFailed, UnstorableText, and WriteConflict when other jobs keep saving versions of the
-        same document.
+        same document, or what is said in the same session.
         """
         source = read_source(scope, request.source)
         job = JobId(request.job_id)
@@ -153,6 +153,31 @@ class Preprocessor:
         await self._text.mark_unlearned(scope, EpisodeId(request.episode_id), self._now())
         return pb.MarkUnlearnedResponse()
 
+    async def take_up(self, scope: Scope, request: pb.TakeUpRequest) -> pb.TakeUpResponse:
+        """Counts what episodes say as known again, unless others said and taught it meanwhile. Idempotent."""
+        ids = [EpisodeId(id) for id in request.episode_ids]
+        found = {one.id: one for one in await self._text.episodes(scope, ids)}
+        reasons = []
+        for id in ids:
+            reason = await self._why_not_again(scope, found.get(id))
+            reasons.append(reason)
+            if not reason:
+                await self._text.mark_learned(scope, id)
+        return pb.TakeUpResponse(nothing=reasons)
+
+    async def _why_not_again(self, scope: Scope, episode: Episode | None) -> str:
+        if episode is None or episode.deleted_at is not None:
+            return NothingReason.NO_DURABLE_FACT
+        if episode.unlearned_at is None:
+            return ""
+        passages = await self._text.passages_of(scope, episode.id)
+        known = await self._text.known_hashes(
+            scope, episode.session, episode.document, [one.hash for one in passages]
+        )
+        if passages and all(one.hash in known for one in passages):
+            return NothingReason.DUPLICATE_CONTENT
+        return _why_nothing_in(passages)
+
     async def _saved(self, scope: Scope, job: JobId, source: Source) -> Draft | None:
         """What this job has saved before; None when it has not."""
         saved = await self._text.episodes_of_job(scope, job)
@@ -174,7 +199,7 @@ class Preprocessor:
         version: DocumentVersion | None,
     ) -> None:
         if episodes or version is not None:
-            await self._text.save(scope, episodes, passages, version)
+            await self._text.save(scope, episodes, passages, version, unknown=True)
 
     async def _answer(self, scope: Scope, source: Source, draft: Draft) -> pb.PreprocessResponse:
         total = await _count(of_source(source).text)

@@ -97,7 +97,7 @@ class Readings:
         """What predicates that are there read as, where something else is declared."""
         synonyms = lexicon.merged
         named = sorted({*synonyms, *synonyms.values()})
-        here = {one.id for one in await self._graph.entities(scope, named)} if named else set()
+        here = {one.id for one in await self._graph.entities(scope, named) if one.key} if named else set()
         return {id: into for id, into in synonyms.items() if {id, into} <= here}
 
 

@@ -40,7 +40,7 @@ class Recall:
         self._decisions = Decisions(parts.decisions)
         revisions = Revisions(parts.revisions, parts.options.wait_seconds)
         self._revisions = revisions
-        lexicons = Lexicons(parts.readings, parts.vocabulary)
+        lexicons = Lexicons(parts.readings, parts.graph, parts.vocabulary)
         readings = Readings(parts.readings, lexicons, parts.graph)
         names = Names(parts.graph, readings)
         self._predicates = Predicates(parts.graph, lexicons, parts.revisions, revisions)

@@ -99,7 +99,7 @@ class Closure:
         return Reading({**synonyms, **merges}, self._keys, self._after.inverses)
 
     async def _reread(self) -> set[StatementId]:
-        changed = sorted(await self._readings.changed())
+        changed = sorted(await self._readings.changed() | self._renamed())
         found: set[StatementId] = set()
         page = Page(_NAMING)
         while changed:
@@ -109,6 +109,13 @@ class Closure:
                 break
             page = Page(_NAMING, listed.after)
         return found
+
+    def _renamed(self) -> set[EntityId]:
+        """Predicates that read otherwise with the draft; of a declaration, it lists itself what follows."""
+        before, after = self._before.merged, self._after.merged
+        if self._before is self._after or self._draft.declared:
+            return set()
+        return {one for one in {*before, *after} if before.get(one) != after.get(one)}
 
     async def _stored(self, statements: set[StatementId]) -> Records:
         unread = sorted(statements - self._draft.read)

@@ -26,6 +26,8 @@ class Action(StrEnum):
     RESTORE_VOICE = "restore_voice_aspect"
     JUDGE_VOICE = "judge_voice_pair"
     DECLARE = "declare_predicate"
+    MERGE_PREDICATES = "merge_predicates"
+    KEEP_PREDICATES_APART = "keep_predicates_apart"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from services.domain.errors import ValidationFailed, Violation
-from services.domain.graph import Entity, EntityType
 from services.domain.ids import RecordId, Revision, derive_id
 from services.domain.instants import Instant
 from services.domain.lexicon import Lexicon, predicate_id
@@ -15,7 +14,8 @@ from services.domain.predicates import Declaration, Declared, spelling
 from services.domain.scope import Scope
 from services.resolver.change import Draft
 from services.resolver.deciding import Action, By, decide
-from services.stores.graph.port import Alias, GraphStore
+from services.resolver.naming import draft_predicates
+from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 
@@ -58,20 +58,11 @@ class Declaring:
         if before is not None:
             draft.readings_revoked.add(before.id)
         after = lexicon.after(draft.declared.values(), draft.readings_revoked)
-        await self._node(scope, draft, declaration.name)
+        await draft_predicates(self._graph, scope, draft, [declaration.name])
         await self._again(scope, draft, changed(lexicon, after))
         target = predicate_id(scope, declaration.name)
         decide(scope, draft, self._now(), Action.DECLARE, target, By(asking.actor, asking.why), made)
         return draft
-
-    async def _node(self, scope: Scope, draft: Draft, name: str) -> None:
-        """The predicate's entity, unless it is there."""
-        id = predicate_id(scope, name)
-        stored = {entity.id: entity for entity in await self._graph.entities(scope, [id])}
-        if id not in stored or not stored[id].key:
-            draft.entities[id] = Entity(id, name, name, EntityType.PREDICATE, created_at=draft.revision)
-            draft.aliases[(name, EntityType.PREDICATE, id)] = Alias(name, EntityType.PREDICATE, id, name)
-        draft.keys[id] = name
 
     async def _again(self, scope: Scope, draft: Draft, keys: Iterable[str]) -> None:
         """What reads otherwise; what that is or was tied to, its closure adds. Raises ValidationFailed."""

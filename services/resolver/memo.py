@@ -8,6 +8,7 @@ from services.llm.tasks import Judged, JudgedEntities, JudgedVoice
 
 EntityPairs = tuple[tuple[EntityId, EntityId], ...]
 StatementPairs = tuple[tuple[StatementId, StatementId], ...]
+PredicatePairs = tuple[tuple[str, str], ...]
 VoicePairs = tuple[tuple[int, VoiceId], ...]
 """A new sentence by its position in the chunk, and the aspect that it was compared with."""
 
@@ -21,6 +22,8 @@ class Memo:
 
     entities: dict[EntityPairs, Answer[JudgedEntities] | None] = field(default_factory=dict)
     """None: no answer that could be used."""
-    statements: dict[StatementPairs, Answer[Judged]] = field(default_factory=dict)
+    statements: dict[tuple[StatementPairs, PredicatePairs], Answer[Judged] | None] = field(
+        default_factory=dict
+    )
     voice: dict[VoicePairs, Answer[JudgedVoice]] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)

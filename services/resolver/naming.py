@@ -3,13 +3,13 @@
 Finer resolution (similar names, acronyms, merges) builds on this: it adds candidates, never moves ids.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from services.domain.errors import EntityNotFound
 from services.domain.facts import Mention
 from services.domain.graph import Entity, EntityType, Literal
 from services.domain.ids import EntityId, Revision, derive_id
-from services.domain.lexicon import Lexicon
+from services.domain.lexicon import Lexicon, predicate_id
 from services.domain.names import compatible, literal, name_key
 from services.domain.near_keys import near_keys
 from services.domain.scope import Scope
@@ -21,6 +21,17 @@ def sentence(subject: Entity, predicate: Entity, target: Entity | Literal) -> st
     """A triple in plain words, for want of a sentence that somebody said."""
     named = target.text if isinstance(target, Literal) else target.name
     return f"{subject.name} {predicate.name.replace('_', ' ')} {named}"
+
+
+async def draft_predicates(graph: GraphStore, scope: Scope, draft: Draft, keys: Iterable[str]) -> None:
+    """Drafts the nodes of predicates that are not there, or were forgotten. Raises StoreUnavailable."""
+    ids = {predicate_id(scope, key): key for key in keys}
+    there = {one.id for one in await graph.entities(scope, sorted(ids)) if one.key} if ids else set()
+    for id, key in ids.items():
+        if id not in there and id not in draft.entities:
+            draft.entities[id] = Entity(id, key, key, EntityType.PREDICATE, created_at=draft.revision)
+            draft.aliases[(key, EntityType.PREDICATE, id)] = Alias(key, EntityType.PREDICATE, id, key)
+        draft.keys[id] = key
 
 
 class Naming:

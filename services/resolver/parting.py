@@ -1,13 +1,16 @@
-"""Parting: what becomes of merges when an episode is deleted."""
+"""Parting: what becomes of merges, of predicates too, when an episode is deleted."""
 
 from collections.abc import Sequence
 
 from services.domain.graph import Literal
-from services.domain.ids import EntityId, EpisodeId, StatementId
+from services.domain.identity import MergeKind
+from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
+from services.domain.lexicon import predicate_id
 from services.domain.records import Claim, Denial, End, Judge
 from services.domain.scope import Scope
 from services.resolver.change import Draft
 from services.stores.graph.port import GraphStore, Records
+from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import ReadingStore
 from services.stores.paging import Page
 
@@ -18,15 +21,16 @@ _PAGE = 200
 class Parting:
     """Adds to a draft that revokes what episodes said."""
 
-    def __init__(self, graph: GraphStore, readings: ReadingStore) -> None:
+    def __init__(self, graph: GraphStore, readings: ReadingStore, lexicons: Lexicons) -> None:
         self._graph = graph
         self._readings = readings
+        self._lexicons = lexicons
 
     async def add(self, scope: Scope, draft: Draft, episodes: Sequence[EpisodeId]) -> None:
         """Revokes merges of entities that lose all support, and empties reasons that the episodes gave.
 
         A merge is on two entities, whoever made it be asked: as a verdict, it goes when one of them loses all
-        support, unless a user gave it.
+        support, unless a user gave it. A predicate that ships or is declared needs no support.
         """
         for episode in episodes:
             asked = await self._readings.of_episode(scope, episode)
@@ -39,6 +43,9 @@ class Parting:
         ]
         sides = {side for merge in merges for side in (merge.entity, merge.into)} & named
         gone = {side for side in sides if not await self._supported(scope, draft, side)}
+        if any(merge.kind in (MergeKind.SYNONYM, MergeKind.DISTINCT) for merge in merges):
+            lexicon = await self._lexicons.at(scope, Revision(draft.revision - 1))
+            gone -= {predicate_id(scope, name) for name in lexicon.words}
         for merge in merges:
             if {merge.entity, merge.into} & gone:
                 draft.part(merge)

@@ -15,6 +15,7 @@ from services.domain.errors import Conflict
 from services.domain.graph import EntityType, Literal, Span
 from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.instants import Instant
+from services.domain.lexicon import synonyms_in
 from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
 from services.resolver.change import (
@@ -182,7 +183,8 @@ class Publisher:
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
         before = await self._lexicons.at(scope, Revision(draft.revision - 1))
-        after = before.after(draft.declared.values(), draft.readings_revoked)
+        synonyms = synonyms_in(draft.merges.values(), draft.keys)
+        after = before.after(draft.declared.values(), draft.readings_revoked, synonyms)
         readings = Readings(self._stores.readings, scope, draft)
         closure = Closure(self._stores.graph, readings, (before, after), scope, draft)
         records = await closure.read()

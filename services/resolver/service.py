@@ -20,6 +20,7 @@ from services.resolver.declaring import Asking, Declaring
 from services.resolver.hands import Deciding
 from services.resolver.index import Index
 from services.resolver.judging import Judging
+from services.resolver.likening import Likening
 from services.resolver.memo import Memo
 from services.resolver.mending import Mending
 from services.resolver.merging import Merging
@@ -66,7 +67,7 @@ class Resolver(Deciding, Carrying):
         self._clocks = parts.stores.revisions.clocks
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
-        self._lexicons = lexicons = Lexicons(parts.stores.readings, parts.vocabulary)
+        self._lexicons = lexicons = Lexicons(parts.stores.readings, self._graph, parts.vocabulary)
         index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now)
         self._sameness = Sameness(
@@ -80,6 +81,14 @@ class Resolver(Deciding, Carrying):
             lexicons,
             parts.stores.readings,
             parts.text,
+            Likening(
+                self._graph,
+                parts.stores.readings,
+                parts.vectors,
+                parts.embedder,
+                parts.engine,
+                parts.vocabulary,
+            ),
             parts.now,
         )
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
@@ -90,7 +99,7 @@ class Resolver(Deciding, Carrying):
             parts.text,
             parts.stores.decisions,
             parts.now,
-            Parting(self._graph, parts.stores.readings),
+            Parting(self._graph, parts.stores.readings, lexicons),
         )
         self._declaring = Declaring(self._graph, lexicons, parts.now)
         self._judging = Judging(self._publisher, parts.now)
@@ -121,7 +130,7 @@ class Resolver(Deciding, Carrying):
 
         published = await self._publisher.publish(scope, f"resolve:{id}", build)
         if payload is not None:
-            await self._staging.unstage(scope, id)
+            await self._staging.close(scope, id)
         # A draft that came to nothing is not published, yet it cost something too.
         told = published.outcome if published.outcome != Outcome() else last
         return pb.ResolveResponse(

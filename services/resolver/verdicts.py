@@ -1,11 +1,13 @@
-"""Verdicts: how new statements stand to what is known. One engine call for all new facts of a chunk.
+"""Verdicts: how new statements stand to what is known, and their predicates to known ones.
 
-A SINGLE slot needs no verdict to compete; there only near-equal objects are asked about, as duplicates.
+One engine call for all new facts of a chunk. A SINGLE slot needs no verdict to compete; there only near-equal
+objects are asked about, as duplicates.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import structlog
 from rapidfuzz import fuzz
 
 from services.domain.graph import Entity, Literal, Statement
@@ -16,11 +18,12 @@ from services.domain.memory import EpisodeKind
 from services.domain.predicates import Cardinality
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.scope import Scope
-from services.llm.port import Answer, Embedder, Engine
+from services.llm.port import Answer, Embedder, Engine, ModelOutputInvalid, ModelRefused
 from services.llm.tasks import Judged, JudgeStatements, KnownFact, Pair, Setting
 from services.resolver.change import Draft
 from services.resolver.deciding import Action, by_model, decide
-from services.resolver.memo import Memo
+from services.resolver.likening import Likely, Likening
+from services.resolver.memo import Memo, StatementPairs
 from services.resolver.readings import Readings
 from services.stores.graph.port import AsOf, GraphStore, NodePair, StatementView
 from services.stores.memory.lexicons import Lexicons
@@ -36,6 +39,8 @@ MIN_COSINE = 0.75
 _NEAR_EQUAL = 85
 """RapidFuzz ratio of two objects of a SINGLE slot from which they may be one thing written twice."""
 
+_log = structlog.get_logger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class _Side:
@@ -44,6 +49,22 @@ class _Side:
     statement: Statement
     target: str
     shown: KnownFact
+
+
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """New statements and candidates, and the pairs of them, by position, that may be judged."""
+
+    new: Sequence[_Side] = ()
+    candidates: Sequence[_Side] = ()
+    pairs: Sequence[Pair] = ()
+
+    @property
+    def ids(self) -> StatementPairs:
+        new, candidates = self.new, self.candidates
+        return tuple(
+            (new[pair.new].statement.id, candidates[pair.candidate].statement.id) for pair in self.pairs
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +112,7 @@ class Verdicts:
         lexicons: Lexicons,
         readings: ReadingStore,
         text: TextStore,
+        likening: Likening,
         now: Callable[[], Instant],
     ) -> None:
         self._graph = graph
@@ -100,6 +122,7 @@ class Verdicts:
         self._engine = engine
         self._lexicons = lexicons
         self._readings = readings
+        self._likening = likening
         self._now = now
 
     async def add(
@@ -110,26 +133,57 @@ class Verdicts:
         Which pairs are judged follows from what was said, not from what is believed just then: what hides a
         statement now may be deleted, and nobody is asked again.
         """
+        lexicon = await self._lexicons.at(scope, known)
+        likely = await self._likening.find(scope, draft, known, lexicon)
+        as_read = _AsRead(Readings(self._readings, scope, draft), lexicon)
+        offered = await self._offered(scope, draft, known, as_read)
+        answer = await self._asked(scope, offered, likely, setting, memo)
+        if answer is not None:
+            self._record(scope, draft, setting, episode, offered, answer, as_read)
+        await self._likening.record(scope, draft, likely, answer, setting, episode, self._now())
+
+    async def _offered(self, scope: Scope, draft: Draft, known: Revision, as_read: _AsRead) -> _Offered:
         fresh = _first_told(draft, await self._asserted(scope, draft))
         if not fresh:
-            return
+            return _Offered()
         nodes = await self._nodes(scope, draft, fresh)
         new = [_Side(one, _target_name(one, nodes), KnownFact(one.fact)) for one in fresh]
-        as_read = _AsRead(Readings(self._readings, scope, draft), await self._lexicons.at(scope, known))
         await as_read.learn(fresh)
         candidates, pairs = await self._pairs(scope, new, nodes, known, as_read)
-        if not pairs:
-            return
-        key = tuple((new[pair.new].statement.id, candidates[pair.candidate].statement.id) for pair in pairs)
+        return _Offered(new, candidates, pairs) if pairs else _Offered()
+
+    async def _asked(
+        self, scope: Scope, offered: _Offered, likely: Likely, setting: Setting, memo: Memo
+    ) -> Answer[Judged] | None:
+        """The engine's answer, once; None where there was nothing to ask.
+
+        Also where predicates alone were asked about and no answer could be used: that is doubt.
+        """
+        if not offered.pairs and not likely.pairs:
+            return None
+        key = (offered.ids, likely.names)
         if key not in memo.statements:
             task = JudgeStatements(
-                [side.shown for side in new], [side.shown for side in candidates], pairs, setting
+                [side.shown for side in offered.new],
+                [side.shown for side in offered.candidates],
+                offered.pairs,
+                setting,
+                likely.new,
+                likely.candidates,
+                likely.pairs,
             )
-            answer = await self._engine.judge_statements(scope, task)
-            memo.statements[key] = answer
-            memo.receipts.append(answer.receipt)
-        offered = (new, candidates, pairs)
-        self._record(scope, draft, setting, episode, offered, memo.statements[key], as_read)
+            try:
+                answer = await self._engine.judge_statements(scope, task)
+            except (ModelOutputInvalid, ModelRefused) as error:
+                if offered.pairs:
+                    raise
+                _log.warning("predicates_not_judged", pairs=len(likely.pairs), why=type(error).__name__)
+                memo.statements[key] = None
+                memo.receipts += [error.receipt] if error.receipt else []
+            else:
+                memo.statements[key] = answer
+                memo.receipts.append(answer.receipt)
+        return memo.statements[key]
 
     async def _asserted(self, scope: Scope, draft: Draft) -> frozenset[EpisodeId]:
         """Episodes that claim what the draft tells, and that no model was asked about: given as triples."""
@@ -144,12 +198,12 @@ class Verdicts:
         draft: Draft,
         setting: Setting,
         episode: EpisodeId,
-        offered: tuple[Sequence[_Side], Sequence[_Side], Sequence[Pair]],
+        offered: _Offered,
         answer: Answer[Judged],
         as_read: _AsRead,
     ) -> None:
-        new, candidates, pairs = offered
-        open_pairs = set(pairs)
+        new, candidates = offered.new, offered.candidates
+        open_pairs = set(offered.pairs)
         by = answer.receipt
         for verdict in answer.value.verdicts:
             pair = Pair(verdict.new, verdict.candidate)

@@ -25,7 +25,7 @@ class StatementCheck:
 
     def __init__(self, looking: Looking) -> None:
         self._stores = looking.stores
-        self._lexicons = Lexicons(looking.stores.readings, looking.vocabulary)
+        self._lexicons = Lexicons(looking.stores.readings, looking.stores.graph, looking.vocabulary)
 
     async def pages(self, scope: Scope) -> AsyncIterator[Sequence[str]]:
         async for ids in pages(lambda page: self._stores.graph.scan(scope, page)):

@@ -126,6 +126,8 @@ def setting_in(message: pb.Setting) -> Setting:
         known_facts=tuple(known_in(fact) for fact in message.known_facts),
         known_entities=tuple(message.known_entities),
         known_predicates=tuple(message.known_predicates),
+        medium_model=message.medium_model,
+        low_model=message.low_model,
     )
 
 

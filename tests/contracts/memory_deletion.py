@@ -180,7 +180,7 @@ class StagingContract:
     """Payloads between storing and resolving."""
 
     async def test_the_newer_payload_stands_until_it_is_unstaged(self, memory: SqlMemory) -> None:
-        first, second = bytes(range(256)) * 4_000, b""
+        first, second = bytes(range(256)) * 4_000, b"less"
         assert await memory.staging.staged(SCOPE, EpisodeId("e")) is None
         await memory.staging.stage(SCOPE, EpisodeId("e"), first)
         assert await memory.staging.staged(SCOPE, EpisodeId("e")) == first
@@ -189,6 +189,18 @@ class StagingContract:
         for _ in range(2):
             await memory.staging.unstage(SCOPE, EpisodeId("e"))
             assert await memory.staging.staged(SCOPE, EpisodeId("e")) is None
+
+    async def test_what_is_closed_is_gone_and_is_never_staged_again(self, memory: SqlMemory) -> None:
+        await memory.text.save(SCOPE, [episode("e")], [passage("p", "e", hash="one")], None)
+        await memory.staging.stage(SCOPE, EpisodeId("e"), b"facts")
+        for _ in range(2):
+            await memory.staging.close(SCOPE, EpisodeId("e"))
+            assert await memory.staging.staged(SCOPE, EpisodeId("e")) is None
+            await memory.staging.stage(SCOPE, EpisodeId("e"), b"of a run that comes late")
+        assert await memory.staging.staged(SCOPE, EpisodeId("e")) is None
+        await memory.text.mark_unlearned(SCOPE, EpisodeId("e"), NOW)
+        (known,) = await memory.text.episodes(SCOPE, [EpisodeId("e")])
+        assert known.unlearned_at is None, "it was understood"
 
     async def test_an_episode_that_is_there_can_be_staged(self, memory: SqlMemory) -> None:
         await memory.text.save(SCOPE, [episode("e")], [], None)

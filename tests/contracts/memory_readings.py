@@ -104,6 +104,16 @@ class ReadingContract:
         many = [EntityId(f"other-{number}") for number in range(1200)]
         assert await memory.readings.merges(SCOPE, [*many, EntityId("x")]) == [three]
 
+    async def test_those_of_predicates_are_told_from_those_of_entities(self, memory: SqlMemory) -> None:
+        said = [merge(f"{kind:d}", "a", f"b{kind:d}", kind, recorded=9 - kind) for kind in MergeKind]
+        for one in said:
+            await apply(memory, one.recorded_at, [one])
+        await apply(memory, 10, revoked=["4"])
+        found = await memory.readings.predicate_merges(SCOPE)
+        assert found == [replace(said[3], revoked_at=Revision(10)), said[2]]
+        for twin in TWINS:
+            assert await memory.readings.predicate_merges(twin) == []
+
     async def test_the_oldest_come_first_in_pages(self, memory: SqlMemory) -> None:
         made = [
             merge(f"{number % 3}-{number}", "a", f"b{number}", recorded=number // 3) for number in range(9)

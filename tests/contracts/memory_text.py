@@ -135,6 +135,10 @@ class TextContract:
         (kept,) = await memory.text.episodes(SCOPE, [EpisodeId("e")])
         assert kept == replace(episode("e"), unlearned_at=NOW)
         assert len(await memory.text.passages_of(SCOPE, EpisodeId("e"))) == 1
+        for id in ("e", "absent"):
+            await memory.text.mark_learned(SCOPE, EpisodeId(id))
+        assert await memory.text.episodes(SCOPE, [EpisodeId("e")]) == [episode("e")]
+        assert await memory.text.known_hashes(SCOPE, SESSION, None, ["one", "two"]) == {"one", "two"}
 
     async def test_passages_can_be_added_to_an_episode_that_is_there(self, memory: SqlMemory) -> None:
         await memory.text.save(SCOPE, [episode("e")], [], None)

@@ -7,6 +7,7 @@ import pytest
 from gateway.store.clock import SkewedClock
 from gateway.store.stores import Stores, open_stores
 from services.stores.sql.engine import postgres_engine
+from tests.contracts.job_runs import JobRunsContract
 from tests.contracts.jobs import JobsContract
 from tests.contracts.money import MoneyContract
 
@@ -24,7 +25,7 @@ def clock() -> SkewedClock:
 
 
 @pytest.mark.postgres
-class TestPostgresJobs(JobsContract):
+class TestPostgresJobs(JobsContract, JobRunsContract):
     pass
 
 

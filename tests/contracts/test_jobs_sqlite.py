@@ -7,6 +7,7 @@ import pytest
 
 from gateway.store.clock import SkewedClock
 from gateway.store.stores import Stores
+from tests.contracts.job_runs import JobRunsContract
 from tests.contracts.jobs import JobsContract
 from tests.contracts.money import MoneyContract
 from tests.doubles.gateway import sqlite_stores
@@ -24,7 +25,7 @@ def clock() -> SkewedClock:
     return SkewedClock()
 
 
-class TestSqliteJobs(JobsContract):
+class TestSqliteJobs(JobsContract, JobRunsContract):
     pass
 
 

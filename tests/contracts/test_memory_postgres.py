@@ -8,6 +8,7 @@ from tests.contracts.memory_store import (
     DecisionContract,
     DeletionContract,
     DocumentsContract,
+    KnownContract,
     MemoryFixtures,
     ReadingContract,
     RevisionContract,
@@ -42,6 +43,9 @@ class TestPostgresDocuments(Postgres, DocumentsContract): ...
 
 
 class TestPostgresStaging(Postgres, StagingContract): ...
+
+
+class TestPostgresKnown(Postgres, KnownContract): ...
 
 
 class TestPostgresTextIsolation(Postgres, TextIsolationContract): ...

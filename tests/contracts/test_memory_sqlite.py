@@ -18,6 +18,7 @@ from tests.contracts.memory_store import (
     DecisionContract,
     DeletionContract,
     DocumentsContract,
+    KnownContract,
     MemoryFixtures,
     ReadingContract,
     RevisionContract,
@@ -45,6 +46,9 @@ class TestSqliteDocuments(Sqlite, DocumentsContract): ...
 
 
 class TestSqliteStaging(Sqlite, StagingContract): ...
+
+
+class TestSqliteKnown(Sqlite, KnownContract): ...
 
 
 class TestSqliteTextIsolation(Sqlite, TextIsolationContract): ...

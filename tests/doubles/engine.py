@@ -9,6 +9,7 @@ from services.llm.port import Answer, Receipt
 
 T = TypeVar("T")
 
+JudgePredicates = Callable[[tasks.JudgeStatements], Sequence[tasks.PredicateVerdict]]
 Judge = Callable[[tasks.JudgeStatements], Sequence[tasks.PairVerdict]]
 JudgeEntities = Callable[[tasks.JudgeEntities], Sequence[tasks.EntityVerdict]]
 JudgeVoice = Callable[[tasks.JudgeVoice], Sequence[tasks.VoiceVerdict]]
@@ -18,6 +19,7 @@ class ScriptedEngine:
     """Says nothing unless told to. `asked` keeps every task, in order."""
 
     name = "scripted"
+    judges_predicates = True
 
     def __init__(self) -> None:
         self.asked: list[object] = []
@@ -27,6 +29,7 @@ class ScriptedEngine:
         self.kept: tasks.Kept | None = None
         self.classified: tasks.Classified | None = None
         self.judge: Judge = lambda _: ()
+        self.judge_of_predicates: JudgePredicates = lambda _: ()
         self.judge_of_entities: JudgeEntities = lambda _: ()
         self.judge_of_voice: JudgeVoice = lambda _: ()
 
@@ -53,7 +56,9 @@ class ScriptedEngine:
         return self._answer("judge_entities", task, tasks.JudgedEntities(self.judge_of_entities(task)))
 
     async def judge_statements(self, _scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]:
-        return self._answer("judge_statements", task, tasks.Judged(self.judge(task)))
+        return self._answer(
+            "judge_statements", task, tasks.Judged(self.judge(task), self.judge_of_predicates(task))
+        )
 
     async def judge_voice(self, _scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]:
         return self._answer("judge_voice", task, tasks.JudgedVoice(self.judge_of_voice(task)))

@@ -134,7 +134,7 @@ def _judge_entities(asked: Asked) -> Reply:
 
 def _judge_statements(asked: Asked) -> Reply:
     verdicts = []
-    for new, candidate in asked.blocks["pairs"]:
+    for new, candidate in asked.blocks.get("pairs", ()):
         left, right = (
             asked.blocks[name][at]["fact"].lower() for name, at in (("new", new), ("candidates", candidate))
         )

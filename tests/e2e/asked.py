@@ -63,7 +63,7 @@ def a_predicate(ids: Ids) -> entity_pb2.PredicateRef:
     return entity_pb2.PredicateRef(predicate_id=ids.predicate)
 
 
-def add_episode(ids: Ids) -> Message:
+def add_episode(ids: Ids) -> memory_ingest_pb2.AddEpisodeRequest:
     return memory_ingest_pb2.AddEpisodeRequest(
         graph_id=ids.graph,
         request_id="add",
@@ -73,6 +73,13 @@ def add_episode(ids: Ids) -> Message:
         reference_time=day("2025-02-01"),
         wait_for=episode_pb2.CHUNK_STAGE_RESOLVED,
     )
+
+
+def a_batch(ids: Ids) -> Message:
+    said = memory_ingest_pb2.AddEpisodeRequest()
+    said.CopyFrom(add_episode(ids))
+    said.request_id = "of a batch"
+    return memory_ingest_pb2.BatchAddEpisodesRequest(requests=[said])
 
 
 def assert_triples(ids: Ids) -> Message:
@@ -116,6 +123,7 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "GraphService/ListIngestionRules": lambda ids: graph_pb2.ListIngestionRulesRequest(graph_id=ids.graph),
     "MemoryService/AddEpisode": add_episode,
+    "MemoryService/BatchAddEpisodes": a_batch,
     "MemoryService/AssertTriples": assert_triples,
     "MemoryService/GetEpisode": lambda ids: memory_episodes_pb2.GetEpisodeRequest(
         graph_id=ids.graph, episode_id=ids.episode
@@ -205,6 +213,7 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     ),
     "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
     "JobService/CancelJob": lambda ids: jobs_pb2.CancelJobRequest(job_id=ids.job),
+    "JobService/RetryJob": lambda ids: jobs_pb2.RetryJobRequest(job_id=ids.job, request_id="retry"),
     "JobService/ListJobs": lambda ids: jobs_pb2.ListJobsRequest(graph_id=ids.graph),
     "JobService/WatchJob": lambda ids: jobs_pb2.WatchJobRequest(job_id=ids.job),
     "CreditService/GetBalance": lambda _: credits_pb2.GetBalanceRequest(),
@@ -257,6 +266,7 @@ NO_PLACE = {
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",
     "JobService/CancelJob": "JOB_NOT_FOUND",
+    "JobService/RetryJob": "JOB_NOT_FOUND",
     "JobService/WatchJob": "JOB_NOT_FOUND",
 }
 """What an id that is not the caller's is answered with. Filters of lists just find nothing."""
@@ -279,6 +289,7 @@ UNLIKE_A_READ = {
     "MemoryService/RetractSource",
     "MemoryService/DeleteEpisode",
     "JobService/CancelJob",
+    "JobService/RetryJob",
 }
 """What is asked for would be gone, or has ended."""
 FILTERS_BY_GRAPH = {"JobService/ListJobs"}

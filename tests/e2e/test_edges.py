@@ -14,6 +14,7 @@ from palimpsest.v1 import (
     entity_pb2,
     episode_pb2,
     job_pb2,
+    memory_episodes_pb2,
     memory_ingest_pb2,
     memory_statements_pb2,
 )
@@ -114,6 +115,9 @@ async def test_a_failed_assertion_is_paid_back_and_asks_for_no_repeat(memory: Me
         assert (refusal.code, refusal.reason) == (grpc.StatusCode.NOT_FOUND, "ENTITY_NOT_FOUND")
         assert not refusal.retryable
     assert await balance(memory.tenant) == before
+    listed = memory_episodes_pb2.ListEpisodesRequest(graph_id=memory.graph)
+    assert not (await memory.tenant.call(memory.tenant.memory.ListEpisodes, listed)).episodes
+    assert not (await memory.recall("Who likes tea?")).passages, "nothing of it is kept"
 
 
 async def test_pages_of_a_list_read_the_revision_of_the_first(memory: Memory) -> None:

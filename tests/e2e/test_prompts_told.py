@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from palimpsest.v1 import entity_pb2, graph_pb2, job_pb2
 from services.domain.instants import Instant
 from services.llm.openai_engine import OpenAIEngine
 from tests.builders import on
 from tests.doubles.model_replies import Asked
-from tests.doubles.model_server import ModelServer
+from tests.doubles.model_server import MODELS, ModelServer
 from tests.doubles.product import Product, a_product
 from tests.e2e.talking import USER, Memory
 
@@ -47,7 +48,8 @@ async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
         engine = OpenAIEngine(server.settings())
         folder = tmp_path_factory.mktemp("told")
         ticks = count(on("2026-08-01"))
-        async with a_product(folder, engine, now=lambda: Instant(next(ticks))) as product:
+        offered = {"offered_models": [MODELS[1]]}
+        async with a_product(folder, engine, now=lambda: Instant(next(ticks)), settings=offered) as product:
             yield Told(product, server)
         await engine.aclose()
 
@@ -145,3 +147,26 @@ async def test_predicates_that_were_declared_are_offered(told: Told) -> None:
     await memory.tenant.call(memory.tenant.graphs.DeclarePredicate, declared)
     for one in await told.asked(memory, "I live in Graz."):
         assert one.blocks["known_predicates"] == ["rides"]
+
+
+async def test_a_graph_is_understood_by_the_models_that_it_chose_and_no_others_are(told: Told) -> None:
+    memory, other = await told.memory(), await told.memory()
+    chosen = graph_pb2.GraphSettings(models=graph_pb2.ModelSettings(medium_model=MODELS[1]))
+    graphs = memory.tenant.graphs
+    request = graph_pb2.CreateGraphRequest(graph_id=memory.graph, settings=chosen)
+    await memory.tenant.call(graphs.CreateGraph, request)
+    before = len(told.server.asked)
+    job = await memory.say("I live in Graz.", "2025-06-30")
+    assert {one.model for one in told.server.asked[before:]} == {MODELS[1]}
+    assert {stage.model for stage in job.receipt.stages if stage.calls} == {MODELS[1]}
+    assert MODELS[0] in {one.model for one in await told.asked(other, "I live in Graz.")}
+
+    back = graph_pb2.UpdateGraphRequest(
+        graph_id=memory.graph,
+        settings=graph_pb2.GraphSettings(),
+        update_mask=FieldMask(paths=["models.medium_model"]),
+    )
+    await memory.tenant.call(graphs.UpdateGraph, back)
+    assert MODELS[0] in {one.model for one in await told.asked(memory, "I work at Initech.")}
+    back.settings.models.medium_model = MODELS[2]
+    assert (await memory.tenant.refused(graphs.UpdateGraph, back)).reason == "VALIDATION_FAILED"

@@ -10,6 +10,7 @@ import grpc.aio
 import pytest
 
 from gateway.credits.money import MicroCredits
+from gateway.keys import KeyScope
 from gateway.store.job_values import Job, JobState, Outcome
 from palimpsest.v1 import (
     admin_pb2,
@@ -23,9 +24,10 @@ from palimpsest.v1 import (
     jobs_pb2_grpc,
 )
 from palimpsest.v1.episode_pb2 import ChunkStage
+from services.domain.instants import Instant
 from services.domain.scope import TenantId
 from services.stores.sql.isolation import Across
-from tests.doubles.gateway import ACME, RunningGateway, graph, order, running_gateway
+from tests.doubles.gateway import ACME, RunningGateway, graph, order, running_gateway, sqlite_stores
 
 CURIOUS_IDS = ["ü-图", "a'b\"c", 'x") or true or ("', "a|b", "_", "-", "a/../b", " "]
 
@@ -122,6 +124,14 @@ async def test_operators_keys_are_made_apart(running: RunningGateway) -> None:
     grant = admin_pb2.GrantCreditsRequest(tenant_id="nobody", amount_micros=1, request_id="g")
     assert (await running.refused(admin.GrantCredits, grant, "operator")).reason == "TENANT_NOT_FOUND"
     assert await running.stores.keys.init_operator() is None
+
+
+async def test_an_operators_key_that_has_run_out_locks_nobody_out(tmp_path: Path) -> None:
+    stores = await sqlite_stores(tmp_path)
+    await stores.keys.create(None, "old", [KeyScope.OPERATOR], expires_at=Instant(1))
+    assert await stores.keys.init_operator() is not None
+    assert await stores.keys.init_operator() is None
+    await stores.close()
 
 
 async def test_no_secret_is_kept_anywhere(running: RunningGateway, tmp_path: Path) -> None:

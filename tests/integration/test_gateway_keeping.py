@@ -81,6 +81,14 @@ async def test_an_update_changes_what_its_mask_names(running: RunningGateway) ->
     [
         (["colour"], graph_pb2.GraphSettings(), "update_mask"),
         (["settings.user_name"], graph_pb2.GraphSettings(), "update_mask"),
+        (["models.colour"], graph_pb2.GraphSettings(), "update_mask"),
+        (["retention.aspect"], graph_pb2.GraphSettings(), "update_mask"),
+        (["user_name.first"], graph_pb2.GraphSettings(), "update_mask"),
+        (
+            ["models"],
+            graph_pb2.GraphSettings(models=graph_pb2.ModelSettings(low_model="not-offered")),
+            "settings.models.low_model",
+        ),
         ([], graph_pb2.GraphSettings(), "update_mask"),
         (["time_zone"], graph_pb2.GraphSettings(time_zone="Europe/Nowhere"), "settings.time_zone"),
     ],

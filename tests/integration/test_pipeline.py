@@ -17,6 +17,7 @@ from gateway.ingest.endings import Endings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
+from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
 from gateway.services import ServiceName, Services
 from gateway.store.bell import Bell
@@ -198,8 +199,9 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         )
         documents = Documents(services, IMPATIENT.store_seconds, IMPATIENT.model_seconds)
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
+        retrying = Retrying(services, jobs, progress, IMPATIENT.patience, IMPATIENT.store_seconds)
         rebuilding = Rebuilding(services, jobs, IMPATIENT.patience, IMPATIENT.model_seconds)
-        pipeline = Pipeline(engine, jobs, steps, retracting, rebuilding, endings)
+        pipeline = Pipeline(engine, jobs, steps, retracting, retrying, rebuilding, endings)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

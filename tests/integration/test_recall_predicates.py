@@ -9,6 +9,10 @@ from palimpsest.internal.v1 import recall_lists_pb2 as lists
 from palimpsest.internal.v1 import recall_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
 from services.domain.errors import PredicateNotFound
+from services.domain.identity import Merge, MergeKind
+from services.domain.ids import RecordId, Revision
+from services.domain.lexicon import predicate_id
+from services.domain.records import Judge
 from services.recall.parts import Parts
 from services.recall.service import Recall
 from tests.builders import on
@@ -58,6 +62,29 @@ async def listed(world: World, size: int = 0, **asked: str) -> list[str]:
         request.after = answer.after
         if not answer.after:
             return facts
+
+
+async def test_a_synonym_is_asked_by_either_name_as_known_then(world: World) -> None:
+    await claim(world, "a", ("Ann", "lives_in", "Graz"), "2020-01-01")
+    await claim(world, "b", ("Ann", "haunts", "Linz"), "2022-01-01")
+    haunts, lives_in = predicate_id(world.scope, "haunts"), predicate_id(world.scope, "lives_in")
+    found = Merge(
+        RecordId("found"), haunts, lives_in, MergeKind.SYNONYM, Judge.MODEL, NOW, recorded_at=Revision(3)
+    )
+    await world.memory.readings.apply(world.scope, Revision(3), [found], [], [])
+    await claim(world, "c", ("Ann", "lives_in", "Rome"), "2023-01-01")
+    for name in ("lives in", "haunts", haunts):
+        answer = await timeline(world, "Ann", name)
+        assert answer.predicate.name == "lives_in"
+        assert {entry.statement.entity.name for entry in answer.entries} == {"Graz", "Linz", "Rome"}
+        assert {entry.statement.predicate.name for entry in answer.entries} == {"lives_in"}
+    before = await timeline(world, "Ann", "haunts", 2)
+    assert [entry.statement.predicate.name for entry in before.entries] == ["haunts"]
+    request = lists.ListPredicatesRequest(page_size=1_000)
+    listed_now = (await recall_of(world).list_predicates(world.scope, request)).predicates
+    (shown,) = [one for one in listed_now if one.name == "lives_in"]
+    assert "haunts" in shown.aliases
+    assert "haunts" not in {one.name for one in listed_now}
 
 
 async def test_a_timeline_is_asked_from_either_end(world: World) -> None:

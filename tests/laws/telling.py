@@ -65,7 +65,10 @@ class Story:
         parts = world.parts
         index = Index(world.graph, world.memory.voice, parts.vectors, parts.embedder)
         self._publisher = Publisher(
-            parts.stores, index, Lexicons(parts.stores.readings, parts.vocabulary), parts.now
+            parts.stores,
+            index,
+            Lexicons(parts.stores.readings, parts.stores.graph, parts.vocabulary),
+            parts.now,
         )
         self.merged: dict[EntityId, EntityId] = {}
         self._united: dict[str, str] = {}

@@ -595,6 +595,54 @@ class MarkUnlearnedResponse(_message.Message):
 Global___MarkUnlearnedResponse: _TypeAlias = MarkUnlearnedResponse  # noqa: Y015
 
 @_typing.final
+class TakeUpRequest(_message.Message):
+    """Names episodes that are to be understood after all."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODE_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def episode_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The episodes."""
+
+    def __init__(
+        self,
+        *,
+        episode_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_ids", b"episode_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TakeUpRequest: _TypeAlias = TakeUpRequest  # noqa: Y015
+
+@_typing.final
+class TakeUpResponse(_message.Message):
+    """Says which of them there is something to understand in."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NOTHING_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nothing(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """One for each episode, in order: empty, or the reason why there is nothing, as in Chunk."""
+
+    def __init__(
+        self,
+        *,
+        nothing: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nothing", b"nothing"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TakeUpResponse: _TypeAlias = TakeUpResponse  # noqa: Y015
+
+@_typing.final
 class DeleteEpisodeTextsRequest(_message.Message):
     """Asks for the text of episodes to go."""
 

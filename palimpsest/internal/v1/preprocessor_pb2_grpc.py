@@ -80,6 +80,11 @@ class PreprocessorServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedResponse.FromString,
                 _registered_method=True)
+        self.TakeUp = channel.unary_unary(
+                '/palimpsest.internal.v1.PreprocessorService/TakeUp',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpResponse.FromString,
+                _registered_method=True)
 
 
 class PreprocessorServiceServicer:
@@ -149,6 +154,14 @@ class PreprocessorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def TakeUp(self, request, context):
+        """Before episodes whose understanding failed are tried again: counts their passages as known again, and
+        says of which there is nothing to understand any more. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PreprocessorServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -196,6 +209,11 @@ def add_PreprocessorServiceServicer_to_server(servicer, server):
                     servicer.MarkUnlearned,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedResponse.SerializeToString,
+            ),
+            'TakeUp': grpc.unary_unary_rpc_method_handler(
+                    servicer.TakeUp,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -442,6 +460,33 @@ class PreprocessorService:
             '/palimpsest.internal.v1.PreprocessorService/MarkUnlearned',
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TakeUp(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.PreprocessorService/TakeUp',
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpResponse.FromString,
             options,
             channel_credentials,
             insecure,

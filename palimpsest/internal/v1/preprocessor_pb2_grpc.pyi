@@ -51,6 +51,10 @@ class PreprocessorServiceStub:
     """The first episodes of a source that are still there."""
     MarkUnlearned: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.MarkUnlearnedRequest, _preprocessor_pb2.MarkUnlearnedResponse]
     """Says that understanding an episode failed: said again, its text is new. Idempotent."""
+    TakeUp: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.TakeUpRequest, _preprocessor_pb2.TakeUpResponse]
+    """Before episodes whose understanding failed are tried again: counts their passages as known again, and
+    says of which there is nothing to understand any more. Idempotent.
+    """
 
 @_typing.type_check_only
 class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
@@ -75,6 +79,10 @@ class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
     """The first episodes of a source that are still there."""
     MarkUnlearned: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.MarkUnlearnedRequest, _preprocessor_pb2.MarkUnlearnedResponse]  # type: ignore[assignment]
     """Says that understanding an episode failed: said again, its text is new. Idempotent."""
+    TakeUp: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.TakeUpRequest, _preprocessor_pb2.TakeUpResponse]  # type: ignore[assignment]
+    """Before episodes whose understanding failed are tried again: counts their passages as known again, and
+    says of which there is nothing to understand any more. Idempotent.
+    """
 
 class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
     """Turns text into saved episodes."""
@@ -150,5 +158,15 @@ class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_preprocessor_pb2.MarkUnlearnedResponse, _abc.Awaitable[_preprocessor_pb2.MarkUnlearnedResponse]]:
         """Says that understanding an episode failed: said again, its text is new. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def TakeUp(
+        self,
+        request: _preprocessor_pb2.TakeUpRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_preprocessor_pb2.TakeUpResponse, _abc.Awaitable[_preprocessor_pb2.TakeUpResponse]]:
+        """Before episodes whose understanding failed are tried again: counts their passages as known again, and
+        says of which there is nothing to understand any more. Idempotent.
+        """
 
 def add_PreprocessorServiceServicer_to_server(servicer: PreprocessorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -480,6 +480,8 @@ class Setting(_message.Message):
     KNOWN_FACTS_FIELD_NUMBER: _builtins.int
     KNOWN_ENTITIES_FIELD_NUMBER: _builtins.int
     KNOWN_PREDICATES_FIELD_NUMBER: _builtins.int
+    MEDIUM_MODEL_FIELD_NUMBER: _builtins.int
+    LOW_MODEL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """conversation, document, compacted_session or assertion."""
     reference_time: _builtins.int
@@ -490,6 +492,10 @@ class Setting(_message.Message):
     """How the graph's user is called."""
     source: _builtins.str
     """Where the text comes from."""
+    medium_model: _builtins.str
+    """The graph's model of the medium tier, "" for the operator's."""
+    low_model: _builtins.str
+    """Likewise of the low tier."""
     @_builtins.property
     def languages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Languages of the graph, BCP 47."""
@@ -538,10 +544,12 @@ class Setting(_message.Message):
         known_facts: _abc.Iterable[Global___KnownFact] | None = ...,
         known_entities: _abc.Iterable[_builtins.str] | None = ...,
         known_predicates: _abc.Iterable[_builtins.str] | None = ...,
+        medium_model: _builtins.str = ...,
+        low_model: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["heading", b"heading", "kind", b"kind", "known_entities", b"known_entities", "known_facts", b"known_facts", "known_predicates", b"known_predicates", "languages", b"languages", "recent", b"recent", "reference_time", b"reference_time", "rules", b"rules", "similar", b"similar", "source", b"source", "time_zone", b"time_zone", "user_name", b"user_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heading", b"heading", "kind", b"kind", "known_entities", b"known_entities", "known_facts", b"known_facts", "known_predicates", b"known_predicates", "languages", b"languages", "low_model", b"low_model", "medium_model", b"medium_model", "recent", b"recent", "reference_time", b"reference_time", "rules", b"rules", "similar", b"similar", "source", b"source", "time_zone", b"time_zone", "user_name", b"user_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

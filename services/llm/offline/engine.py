@@ -39,6 +39,11 @@ class OfflineEngine:
     def name(self) -> str:
         return "offline"
 
+    @property
+    def judges_predicates(self) -> bool:
+        """Rules know no meanings: see services/resolver/likening.py for what is known without them."""
+        return False
+
     async def normalise(self, scope: Scope, task: tasks.Normalise) -> Answer[tasks.Normalised]:
         """Leaves the words as they are; finds out whether there is anything to remember."""
         began = time.perf_counter()

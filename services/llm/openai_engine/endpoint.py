@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import httpx2
 import openai
 import stamina
 from openai.types import CreateEmbeddingResponse
@@ -19,7 +20,8 @@ from services.domain.scope import TenantId
 from services.llm import tokens
 from services.llm.openai_engine import errors
 from services.llm.openai_engine.breaker import BreakerOpen, CircuitBreaker
-from services.llm.openai_engine.limits import Pace, Slots
+from services.llm.openai_engine.cassettes import Cassette, CassetteTransport
+from services.llm.openai_engine.limits import Pace, Slots, TokenBudgets
 from services.llm.port import ModelOutputInvalid, ModelRateLimited, ModelRefused, ModelUnavailable
 from services.llm.settings import EndpointSettings
 
@@ -55,11 +57,13 @@ class Endpoint:
             api_key=settings.api_key.get_secret_value() or "none",
             max_retries=0,
             timeout=openai.Timeout(settings.call_timeout_seconds, connect=settings.connect_timeout_seconds),
+            http_client=_recorded(settings),
         )
         # Read by the client from the environment, which is the composition root's alone.
         self._client.organization = self._client.project = None
         self._breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_open_seconds, clock)
         self._slots = Slots(settings.max_concurrency, settings.max_concurrency_per_tenant)
+        self._budgets = TokenBudgets(settings.max_tokens_per_minute_per_tenant, clock)
         self._pace = Pace(clock)
 
     @property
@@ -81,7 +85,7 @@ class Endpoint:
         completion = await self._retried(tenant, send, _has_choice)
         choice = completion.choices[0]
         text = _text(choice.message)
-        _count(completion, request, text, meter)
+        self._budgets.spend(tenant, _count(completion, request, text, meter))
         if choice.message.refusal or choice.finish_reason == "content_filter":
             raise ModelRefused("the model declined to answer")
         return Reply(text, choice.finish_reason == "length")
@@ -120,6 +124,8 @@ class Endpoint:
     async def _once(
         self, tenant: TenantId | None, send: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]
     ) -> T:
+        # Before a place is taken: others need not wait for one tenant's budget.
+        await self._budgets.wait(tenant, self.settings.max_retry_after_seconds)
         async with self._slots.held(tenant):
             await self._pace.wait()
             with self._breaker.guard():
@@ -149,6 +155,15 @@ class Endpoint:
         return isinstance(error, ModelUnavailable) and not isinstance(error, BreakerOpen)
 
 
+def _recorded(settings: EndpointSettings) -> httpx2.AsyncClient | None:
+    """A client over the cassette that the settings name; None: the library's own."""
+    if settings.cassette is None:
+        return None
+    inner = httpx2.AsyncHTTPTransport() if settings.cassette_mode == "record" else None
+    transport = CassetteTransport(Cassette(settings.cassette), settings.base_url, inner)
+    return httpx2.AsyncClient(transport=transport)
+
+
 def _has_choice(completion: ChatCompletion) -> bool:
     # The client does not validate what it parses: any of these may be absent.
     choices: list[object] = getattr(completion, "choices", None) or []
@@ -164,14 +179,17 @@ def _text(message: ChatCompletionMessage) -> str:
     return message.content or ""
 
 
-def _count(completion: ChatCompletion, request: dict[str, Any], text: str, meter: Meter) -> None:
+def _count(completion: ChatCompletion, request: dict[str, Any], text: str, meter: Meter) -> int:
+    """Adds a call's tokens to the meter; answers how many went in and out."""
     usage = completion.usage
     if usage is None:
         # A server that doesn't say: counted by us, so that a receipt never claims a free call.
-        meter.tokens_in += sum(tokens.count(str(message["content"])) for message in request["messages"])
-        meter.tokens_out += tokens.count(text)
-        return
-    meter.tokens_in += usage.prompt_tokens or 0
-    meter.tokens_out += usage.completion_tokens or 0
+        sent = sum(tokens.count(str(message["content"])) for message in request["messages"])
+        received = tokens.count(text)
+    else:
+        sent, received = usage.prompt_tokens or 0, usage.completion_tokens or 0
+    meter.tokens_in += sent
+    meter.tokens_out += received
     details = getattr(usage, "prompt_tokens_details", None)
     meter.tokens_cached += getattr(details, "cached_tokens", None) or 0
+    return sent + received

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 
@@ -24,7 +24,15 @@ from services.llm.prompts.render import Prompt, Rendered, render
 from services.llm.replies import MAX_PROBLEMS, Reading, without_thoughts
 from services.llm.settings import ModelSettings
 
-TaskT = TypeVar("TaskT")
+
+class _Set(Protocol):
+    """Every task: it has a setting."""
+
+    @property
+    def setting(self) -> tasks.Setting: ...
+
+
+TaskT = TypeVar("TaskT", bound=_Set)
 ReplyT = TypeVar("ReplyT")
 ValueT = TypeVar("ValueT")
 
@@ -54,6 +62,10 @@ class OpenAIEngine:
         return "openai"
 
     @property
+    def judges_predicates(self) -> bool:
+        return True
+
+    @property
     def wait_seconds(self) -> float:
         """How long the endpoint has asked us to wait; 0 when it may be called."""
         return self._endpoint.wait_seconds
@@ -72,27 +84,27 @@ class OpenAIEngine:
 
     async def reflect(self, scope: Scope, task: tasks.Reflect) -> Answer[tasks.Kept]:
         if not task.world and not task.voice:
-            return self._free(prompts.REFLECT, tasks.Kept((), ()))
+            return self._free(prompts.REFLECT, task, tasks.Kept((), ()))
         return await self._run(prompts.REFLECT, scope, task)
 
     async def classify(self, scope: Scope, task: tasks.Classify) -> Answer[tasks.Classified]:
         if not task.world and not task.voice:
-            return self._free(prompts.CLASSIFY, tasks.Classified((), ()))
+            return self._free(prompts.CLASSIFY, task, tasks.Classified((), ()))
         return await self._run(prompts.CLASSIFY, scope, task)
 
     async def judge_entities(self, scope: Scope, task: tasks.JudgeEntities) -> Answer[tasks.JudgedEntities]:
         if not task.pairs:
-            return self._free(prompts.JUDGE_ENTITIES, tasks.JudgedEntities())
+            return self._free(prompts.JUDGE_ENTITIES, task, tasks.JudgedEntities())
         return await self._run(prompts.JUDGE_ENTITIES, scope, task)
 
     async def judge_statements(self, scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]:
-        if not task.pairs:
-            return self._free(prompts.JUDGE_STATEMENTS, tasks.Judged(()))
+        if not task.pairs and not task.predicate_pairs:
+            return self._free(prompts.JUDGE_STATEMENTS, task, tasks.Judged(()))
         return await self._run(prompts.JUDGE_STATEMENTS, scope, task)
 
     async def judge_voice(self, scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]:
         if not task.pairs:
-            return self._free(prompts.JUDGE_VOICE, tasks.JudgedVoice(()))
+            return self._free(prompts.JUDGE_VOICE, task, tasks.JudgedVoice(()))
         return await self._run(prompts.JUDGE_VOICE, scope, task)
 
     async def _run(self, prompt: Prompt[TaskT, ReplyT, ValueT], scope: Scope, task: TaskT) -> Answer[ValueT]:
@@ -103,18 +115,18 @@ class OpenAIEngine:
                 value, warnings = await self._ask(prompt, scope.tenant, task, meter)
         except TimeoutError as late:
             error = ModelUnavailable(f"{prompt.name} took longer than its time limit")
-            error.receipt = self._receipt(prompt, meter, started)
+            error.receipt = self._receipt(prompt, task, meter, started)
             raise error from late
         except EngineError as error:
-            error.receipt = self._receipt(prompt, meter, started)
+            error.receipt = self._receipt(prompt, task, meter, started)
             raise
-        return Answer(value, self._receipt(prompt, meter, started), warnings)
+        return Answer(value, self._receipt(prompt, task, meter, started), warnings)
 
     async def _ask(
         self, prompt: Prompt[TaskT, ReplyT, ValueT], tenant: TenantId, task: TaskT, meter: Meter
     ) -> tuple[ValueT, tuple[str, ...]]:
         """The value and what had to be left out of it, after at most one repair."""
-        model = self._settings.model_of(prompt.tier)
+        model = self._model(prompt, task)
         question = self._question(prompt, render(prompt, task))
         reply = await self._ladder.ask(tenant, model, question, meter)
         first = _read(prompt, task, reply)
@@ -153,15 +165,21 @@ class OpenAIEngine:
         )
         return Question(question.name, messages, question.schema, question.max_output_tokens)
 
-    def _free(self, prompt: Prompt[TaskT, ReplyT, ValueT], value: ValueT) -> Answer[ValueT]:
+    def _free(self, prompt: Prompt[TaskT, ReplyT, ValueT], task: TaskT, value: ValueT) -> Answer[ValueT]:
         """An answer that needs no model: nothing was asked."""
-        return Answer(value, self._receipt(prompt, Meter(), time.perf_counter()))
+        return Answer(value, self._receipt(prompt, task, Meter(), time.perf_counter()))
 
-    def _receipt(self, prompt: Prompt[TaskT, ReplyT, ValueT], meter: Meter, started: float) -> Receipt:
+    def _model(self, prompt: Prompt[TaskT, ReplyT, ValueT], task: TaskT) -> str:
+        setting = task.setting
+        return self._settings.model_of(prompt.tier, setting.medium_model, setting.low_model)
+
+    def _receipt(
+        self, prompt: Prompt[TaskT, ReplyT, ValueT], task: TaskT, meter: Meter, started: float
+    ) -> Receipt:
         return Receipt(
             stage=prompt.name,
             engine=self.name,
-            model=self._settings.model_of(prompt.tier),
+            model=self._model(prompt, task),
             calls=meter.calls,
             tokens_in=meter.tokens_in,
             tokens_out=meter.tokens_out,

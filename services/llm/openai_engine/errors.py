@@ -5,6 +5,7 @@ import time
 
 import openai
 
+from services.llm.openai_engine.cassettes import UnknownRecording
 from services.llm.port import (
     EngineError,
     ModelMisconfigured,
@@ -31,6 +32,8 @@ class WaitUntold(ModelRateLimited):
 
 def translate(error: openai.OpenAIError, default_wait_seconds: float) -> EngineError:
     """The port's error; `default_wait_seconds` stands in for a Retry-After that is missing."""
+    if isinstance(error.__cause__, UnknownRecording):
+        return error.__cause__
     if isinstance(error, openai.APIStatusError):
         return _of_status(error, default_wait_seconds)
     if isinstance(error, openai.APITimeoutError):

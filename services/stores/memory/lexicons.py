@@ -2,21 +2,27 @@
 
 from collections import OrderedDict
 
+from services.domain.beliefs import in_force
+from services.domain.identity import MergeKind
 from services.domain.ids import Revision
-from services.domain.lexicon import Lexicon
+from services.domain.lexicon import Lexicon, Synonym, predicate_id, synonyms_in
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
+from services.stores.graph.port import GraphStore
 from services.stores.memory.port import ReadingStore
 
 KEPT = 512
 
 
 class Lexicons:
-    """Safe to keep: what was declared by a published revision is never another."""
+    """Safe to keep: what was declared or found by a published revision is never another."""
 
-    def __init__(self, readings: ReadingStore, shipped: Vocabulary, kept: int = KEPT) -> None:
+    def __init__(
+        self, readings: ReadingStore, graph: GraphStore, shipped: Vocabulary, kept: int = KEPT
+    ) -> None:
         """`kept`: how many revisions, of all graphs, are remembered."""
         self._readings = readings
+        self._graph = graph
         self._shipped = shipped
         self._kept = kept
         self._known: OrderedDict[tuple[Scope, Revision], Lexicon] = OrderedDict()
@@ -26,8 +32,23 @@ class Lexicons:
         key = (scope, known_at)
         if key not in self._known:
             records = await self._readings.declared(scope)
-            self._known[key] = Lexicon(scope, self._shipped, records, known_at)
+            lexicon = Lexicon(scope, self._shipped, records, known_at)
+            if synonyms := await self._synonyms(scope, lexicon, known_at):
+                lexicon = Lexicon(scope, self._shipped, records, known_at, synonyms)
+            self._known[key] = lexicon
             while len(self._known) > self._kept:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
         return self._known[key]
+
+    async def _synonyms(self, scope: Scope, told: Lexicon, known_at: Revision) -> list[Synonym]:
+        """Those that count, with the names of both predicates; one whose name was forgotten says nothing."""
+        merges = in_force(await self._readings.predicate_merges(scope), known_at)
+        found = [merge for merge in merges if merge.kind is MergeKind.SYNONYM]
+        if not found:
+            return []
+        ids = sorted({side for merge in found for side in (merge.entity, merge.into)})
+        keys = {one.id: one.key for one in await self._graph.entities(scope, ids) if one.key}
+        if len(keys) < len(ids):  # what ships or is declared has its name though no text uses it any more
+            keys |= {predicate_id(scope, name): name for name in told.words}
+        return synonyms_in(found, keys)

@@ -60,11 +60,14 @@ class TextStore(DocumentTexts, Protocol):
         episodes: Sequence[Episode],
         passages: Sequence[Passage],
         version: DocumentVersion | None,
+        *,
+        unknown: bool = False,
     ) -> None:
         """Writes a job's chunks, and the document version they came from, in one transaction.
 
         Rows with the same ids are left as they are. Raises UnstorableText before writing anything, and
-        WriteConflict, with nothing written, when this version of the document is another job's already.
+        WriteConflict, with nothing written, when this version of the document is another job's already, and
+        with `unknown` when another job has said some of the passages in their session meanwhile.
         """
         ...
 
@@ -150,7 +153,14 @@ class TextStore(DocumentTexts, Protocol):
         ...
 
     async def mark_unlearned(self, scope: Scope, episode: EpisodeId, at: Instant) -> None:
-        """Keeps an episode whose understanding failed, and no longer counts its passages as known."""
+        """Keeps an episode whose understanding failed, and no longer counts its passages as known.
+
+        One whose staged facts were closed was understood: it stays as it is.
+        """
+        ...
+
+    async def mark_learned(self, scope: Scope, episode: EpisodeId) -> None:
+        """Takes back `mark_unlearned`. Idempotent."""
         ...
 
     async def count_episodes(self, scope: Scope) -> int: ...
@@ -160,12 +170,16 @@ class StagingStore(Protocol):
     """Facts of an episode between storing and resolving: opaque bytes, invisible to every reader."""
 
     async def stage(self, scope: Scope, episode: EpisodeId, payload: bytes) -> None:
-        """Keeps what an episode's chunk gave; staged again, the newer stands."""
+        """Keeps what an episode's chunk gave; staged again, the newer stands. Nothing, once it is closed."""
         ...
 
     async def staged(self, scope: Scope, episode: EpisodeId) -> bytes | None: ...
 
     async def unstage(self, scope: Scope, episode: EpisodeId) -> None: ...
+
+    async def close(self, scope: Scope, episode: EpisodeId) -> None:
+        """What was staged is in the graph now: it goes, and nothing is staged of the episode again."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +358,10 @@ class ReadingStore(Protocol):
 
     async def list_merges(self, scope: Scope, page: Page) -> Listed[Merge]:
         """Every merge of a graph, revoked ones included, oldest first; for recall's memory and for export."""
+        ...
+
+    async def predicate_merges(self, scope: Scope) -> Sequence[Merge]:
+        """Every SYNONYM and DISTINCT of a graph, revoked ones included, oldest first. One indexed look-up."""
         ...
 
     async def declared(self, scope: Scope) -> Sequence[Declared]:

@@ -124,6 +124,33 @@ async def test_a_revoked_key_is_refused_once_it_is_asked_for_again(
         await authenticator.authenticate(minted.text, PEER)
 
 
+async def test_a_revocation_is_seen_by_every_gateway_within_thirty_seconds(
+    kept: KeptKeys, clocks: Clocks
+) -> None:
+    gateways = [
+        Authenticator(
+            kept,
+            FailedAttempts(3, lambda: clocks.seconds),
+            lambda: Instant(clocks.micros),
+            lambda: clocks.seconds,
+        )
+        for _ in range(3)
+    ]
+    old, new = mint("test"), mint("test")
+    kept.add(old)
+    kept.add(new)
+    for seconds, gateway in enumerate(gateways):
+        clocks.seconds = seconds * 5.0
+        await gateway.authenticate(old.text, PEER)
+    revoked_at = clocks.seconds
+    kept.add(old, revoked_at=5)
+    clocks.seconds = revoked_at + 30
+    for gateway in gateways:
+        with pytest.raises(ApiKeyInvalid):
+            await gateway.authenticate(old.text, PEER)
+        assert (await gateway.authenticate(new.text, PEER)).id == new.id, "the key that replaces it works"
+
+
 async def test_a_remembered_key_still_expires(
     authenticator: Authenticator, kept: KeptKeys, clocks: Clocks
 ) -> None:

@@ -91,6 +91,15 @@ async def test_who_waits_too_long_is_refused_and_leaves_nothing() -> None:
     await dismissed([again])
 
 
+async def test_nobody_waits_longer_than_half_of_the_time_he_has() -> None:
+    places = Places(1, 5, LONG)
+    (inside,) = await arrived(places, "a")
+    with pytest.raises(Overloaded):
+        async with places.taken("b", 0.02):
+            pass
+    await dismissed([inside])
+
+
 async def test_who_only_waits_gives_its_place_back_once() -> None:
     places = Places(2, 5, LONG)
     async with AsyncExitStack() as stack:

@@ -51,6 +51,21 @@ async def test_what_passes_is_tried_again_and_counted(reply: Reply) -> None:
     assert len(server.asked) == answer.receipt.calls == 2
 
 
+async def test_a_tenant_that_used_its_tokens_waits_and_others_do_not() -> None:
+    other = Scope(TenantId("globex"), GraphId("ana"))
+    with ModelServer(Rule("", "", OK)) as server:
+        async with engine_on(
+            server, max_tokens_per_minute_per_tenant=1, max_retry_after_seconds=60
+        ) as engine:
+            await engine.normalise(SCOPE, normalise("Bob joined the team."))
+            with pytest.raises(ModelRateLimited) as told:
+                await engine.normalise(SCOPE, normalise("Bob joined the team."))
+            await engine.normalise(other, normalise("Bob joined the team."))
+            assert engine.wait_seconds == 0, "the endpoint itself asked for nothing"
+    assert told.value.retry_after_seconds > 60
+    assert len(server.asked) == 2
+
+
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING)
 async def test_what_does_not_pass_ends_after_the_attempts(reply: Reply) -> None:
     expected = ModelRateLimited if reply.status == 429 else ModelUnavailable

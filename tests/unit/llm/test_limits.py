@@ -6,8 +6,8 @@ import pytest
 
 from services.domain.scope import TenantId
 from services.llm.openai_engine.breaker import BreakerOpen, CircuitBreaker
-from services.llm.openai_engine.limits import Pace, Slots
-from services.llm.port import ModelRefused, ModelUnavailable
+from services.llm.openai_engine.limits import Pace, Slots, TokenBudgets
+from services.llm.port import ModelRateLimited, ModelRefused, ModelUnavailable
 
 ACME, GLOBEX = TenantId("acme"), TenantId("globex")
 
@@ -117,3 +117,38 @@ def test_the_pace_is_the_latest_moment_that_was_asked_for() -> None:
     assert pace.wait_seconds == 1
     clock.now += 4
     assert pace.wait_seconds == 0
+
+
+def test_a_debt_of_tokens_is_paid_off_evenly_by_its_tenant_alone() -> None:
+    clock = Clock()
+    budgets = TokenBudgets(600, clock)
+    budgets.spend(ACME, 400)
+    assert budgets.wait_seconds(ACME) == 0
+    budgets.spend(ACME, 300)
+    assert budgets.wait_seconds(ACME) == 10
+    assert budgets.wait_seconds(GLOBEX) == budgets.wait_seconds(None) == 0
+    clock.now += 4
+    assert budgets.wait_seconds(ACME) == pytest.approx(6)
+    clock.now += 6
+    assert budgets.wait_seconds(ACME) == 0
+
+
+def test_no_more_than_a_minutes_tokens_are_saved_up_and_full_budgets_forgotten() -> None:
+    clock = Clock()
+    budgets = TokenBudgets(600, clock)
+    budgets.spend(ACME, 1)
+    clock.now += 3_600
+    budgets.spend(GLOBEX, 660)
+    assert (budgets.tenants, budgets.wait_seconds(GLOBEX)) == (1, 6)
+    budgets.spend(ACME, 660)
+    assert budgets.wait_seconds(ACME) == 6
+
+
+async def test_a_budget_that_is_far_overdrawn_is_told_at_once() -> None:
+    budgets = TokenBudgets(60, Clock())
+    budgets.spend(ACME, 160)
+    with pytest.raises(ModelRateLimited) as told:
+        await budgets.wait(ACME, 99)
+    assert told.value.retry_after_seconds == 100
+    await budgets.wait(GLOBEX, 0)
+    await TokenBudgets(0, Clock()).wait(ACME, 0)

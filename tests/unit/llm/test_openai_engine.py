@@ -1,5 +1,6 @@
 """The OpenAI-compatible engine: what it sends, what it mends, and which error ends each misbehaviour."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -56,6 +57,16 @@ async def test_a_right_answer_is_read_in_any_clothes(reply: Reply, form: str) ->
     assert answer.receipt.calls == 1
     assert answer.receipt.tokens_in > 100
     assert answer.receipt.tokens_out > 0
+
+
+async def test_a_graphs_own_models_go_before_the_operators() -> None:
+    setting = replace(SETTING, medium_model="test-low", low_model="test-medium")
+    with ModelServer(asking(replies.answer(GOOD))) as server:
+        async with engine_on(server) as engine:
+            drawn = await engine.extract_world(SCOPE, extract("Bob joined the team.", setting=setting))
+            free = await engine.judge_voice(SCOPE, tasks.JudgeVoice((), (), (), setting))
+    assert [asked.model for asked in server.asked] == [drawn.receipt.model] == ["test-low"]
+    assert free.receipt.model == "test-medium"
 
 
 @pytest.mark.parametrize("reply", BAD.values(), ids=BAD)
@@ -243,6 +254,55 @@ async def test_a_verdict_on_what_was_not_offered_changes_nothing() -> None:
     assert answer.value.verdicts == ()
     assert answer.warnings == ("The pair [0, 99] is not in <pairs>.",)
     assert answer.receipt.calls == 2
+
+
+PREDICATES = tasks.JudgeStatements(
+    known("a"),
+    known("b"),
+    [tasks.Pair(0, 0)],
+    SETTING,
+    [tasks.NamedPredicate("toils_at", fact="a")],
+    [tasks.NamedPredicate("works_at", ["employed_by"]), tasks.NamedPredicate("lives_in")],
+    [tasks.Pair(0, 0), tasks.Pair(0, 1)],
+)
+DUPLICATE = {"new": 0, "candidate": 0, "verdict": "DUPLICATE", "why": ""}
+SAME = {"new": 0, "candidate": 0, "verdict": "SAME", "why": "one thing"}
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "calls"),
+    [
+        ([SAME, SAME | {"candidate": 1, "verdict": "different"}], [(0, True), (1, False)], 1),
+        ([SAME, SAME | {"verdict": "DIFFERENT"}], [(0, True)], 2),
+        ([SAME, SAME | {"candidate": 7}, [0, 1], "SAME"], [(0, True)], 2),
+        ([[0, 0, "SAME"]], [], 2),
+        ({"0": "SAME"}, [], 1),
+        ("SAME", [], 1),
+        (None, [], 1),
+    ],
+)
+async def test_verdicts_on_predicates_are_checked_and_never_cost_those_on_facts(
+    said: Any, found: list[tuple[int, bool]], calls: int
+) -> None:
+    reply = replies.answer({"verdicts": [DUPLICATE], "predicates": said})
+    with ModelServer(asking(reply, 2, "judge_statements")) as server:
+        async with engine_on(server) as engine:
+            answer = await engine.judge_statements(SCOPE, PREDICATES)
+    assert [one.kind.name for one in answer.value.verdicts] == ["DUPLICATE"]
+    assert [(one.candidate, one.same) for one in answer.value.predicates] == found
+    assert answer.receipt.calls == calls
+
+
+async def test_predicates_alone_are_worth_a_call() -> None:
+    alone = replace(PREDICATES, new=(), candidates=(), pairs=())
+    reply = replies.answer({"verdicts": [], "predicates": [SAME]})
+    with ModelServer(asking(reply, task="judge_statements")) as server:
+        async with engine_on(server) as engine:
+            answer = await engine.judge_statements(SCOPE, alone)
+    assert [one.same for one in answer.value.predicates] == [True]
+    (asked,) = server.asked
+    assert "pairs" not in asked.blocks
+    assert asked.blocks["predicate_pairs"] == [[0, 0], [0, 1]]
 
 
 async def test_two_verdicts_on_one_pair_leave_the_first() -> None:

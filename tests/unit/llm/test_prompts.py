@@ -74,7 +74,18 @@ FILLED: list[tuple[Prompt[Any, Any, Any], Any]] = [
         prompts.JUDGE_ENTITIES,
         tasks.JudgeEntities([ENTITY], [ENTITY, ENTITY], [tasks.Pair(0, 1)], ["CANARY-said"], FULL),
     ),
-    (prompts.JUDGE_STATEMENTS, tasks.JudgeStatements([FACT], [FACT, FACT], [tasks.Pair(0, 1)], FULL)),
+    (
+        prompts.JUDGE_STATEMENTS,
+        tasks.JudgeStatements(
+            [FACT],
+            [FACT, FACT],
+            [tasks.Pair(0, 1)],
+            FULL,
+            [tasks.NamedPredicate("CANARY-new", fact="CANARY-used")],
+            [tasks.NamedPredicate("CANARY-known", ["CANARY-alias"])],
+            [tasks.Pair(0, 0)],
+        ),
+    ),
     (prompts.JUDGE_VOICE, tasks.JudgeVoice([VOICE], [FACT, FACT], [tasks.Pair(0, 1)], FULL)),
 ]
 PLAIN: list[tuple[Prompt[Any, Any, Any], Any]] = [

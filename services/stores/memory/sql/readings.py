@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Select, Table, and_, select, update
 
-from services.domain.identity import Merge
+from services.domain.identity import Merge, MergeKind
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision
 from services.domain.predicates import Declared
 from services.domain.scope import Scope
@@ -74,6 +74,13 @@ class SqlReadingStore:
         async with self._database.read(scope) as connection:
             rows = await page_of(connection, query, [_MERGES.recorded_at, _MERGES.id], page)
         return Listed([values.merge_of(row) for row in rows.items], rows.after)
+
+    async def predicate_merges(self, scope: Scope) -> Sequence[Merge]:
+        of_predicates = _MERGES.kind.in_([MergeKind.SYNONYM.value, MergeKind.DISTINCT.value])
+        query = _with_revocations(schema.merges).where(_MERGES.scope == scope.key, of_predicates)
+        query = query.order_by(_MERGES.recorded_at, _MERGES.id)
+        async with self._database.read(scope) as connection:
+            return [values.merge_of(dict(row)) for row in (await connection.execute(query)).mappings()]
 
     async def declared(self, scope: Scope) -> Sequence[Declared]:
         query = _with_revocations(schema.declarations).where(_DECLARATIONS.scope == scope.key)

@@ -192,6 +192,7 @@ merges = Table(
     Index("memory_merges_into", "scope", "into"),
     Index("memory_merges_episode", "scope", "episode"),
     Index("memory_merges_recorded", "scope", "recorded_at", "id"),
+    Index("memory_merges_kind", "scope", "kind"),
 )
 
 declarations = Table(

@@ -1,12 +1,16 @@
 """Staged payloads in SQL: what a chunk gave, between storing and resolving."""
 
-from sqlalchemy import and_, delete, select
+from sqlalchemy import and_, delete, select, update
 
 from services.domain.ids import EpisodeId
 from services.domain.scope import Scope
 from services.stores.memory.sql import schema
 from services.stores.sql.database import Database
-from services.stores.sql.rows import insert_or_update, is_storable
+from services.stores.sql.rows import insert_new, insert_or_update, is_storable
+
+_STAGED = schema.staged.c
+CLOSED = b""
+"""The payload of an episode whose facts are in the graph."""
 
 
 class SqlStagingStore:
@@ -17,6 +21,7 @@ class SqlStagingStore:
 
     async def stage(self, scope: Scope, episode: EpisodeId, payload: bytes) -> None:
         """See the port. Of an episode that was deleted nothing is kept."""
+        assert payload != CLOSED, "what is staged says something"
         episodes = schema.episodes.c
         async with self._database.write(scope) as connection:
             if is_storable(episode):
@@ -28,19 +33,28 @@ class SqlStagingStore:
                 if (await connection.execute(query)).scalar_one_or_none() is not None:
                     return
             row = {"scope": scope.key, "episode": episode, "payload": payload}
-            await insert_or_update(connection, schema.staged, [row], ["payload"])
+            await insert_new(connection, schema.staged, [row])
+            is_open = and_(_STAGED.scope == scope.key, _STAGED.episode == episode, _STAGED.payload != CLOSED)
+            await connection.execute(update(schema.staged).where(is_open).values(payload=payload))
 
     async def staged(self, scope: Scope, episode: EpisodeId) -> bytes | None:
         if not is_storable(episode):
             return None
-        staged = schema.staged.c
-        query = select(staged.payload).where(staged.scope == scope.key, staged.episode == episode)
+        query = select(_STAGED.payload).where(_STAGED.scope == scope.key, _STAGED.episode == episode)
         async with self._database.read(scope) as connection:
-            return (await connection.execute(query)).scalar_one_or_none()
+            payload = (await connection.execute(query)).scalar_one_or_none()
+        return None if payload == CLOSED else payload
+
+    async def close(self, scope: Scope, episode: EpisodeId) -> None:
+        if not is_storable(episode):
+            return
+        row = {"scope": scope.key, "episode": episode, "payload": CLOSED}
+        async with self._database.write(scope) as connection:
+            await insert_or_update(connection, schema.staged, [row], ["payload"])
 
     async def unstage(self, scope: Scope, episode: EpisodeId) -> None:
         if not is_storable(episode):
             return
-        this = and_(schema.staged.c.scope == scope.key, schema.staged.c.episode == episode)
+        this = and_(_STAGED.scope == scope.key, _STAGED.episode == episode)
         async with self._database.write(scope) as connection:
             await connection.execute(delete(schema.staged).where(this))

@@ -16,6 +16,8 @@ from services.stores.memory.documents import TextGone
 from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.documents import SqlDocumentTexts
+from services.stores.memory.sql.known import check_unknown
+from services.stores.memory.sql.staging import CLOSED
 from services.stores.memory.sql.values import Stored, digest
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
@@ -49,6 +51,8 @@ class SqlTextStore(SqlDocumentTexts):
         episodes: Sequence[Episode],
         passages: Sequence[Passage],
         version: DocumentVersion | None,
+        *,
+        unknown: bool = False,
     ) -> None:
         """See the port. A repeated save brings nothing back of an episode that was deleted meanwhile.
 
@@ -63,6 +67,8 @@ class SqlTextStore(SqlDocumentTexts):
             if version:
                 await insert_new(connection, schema.versions, version_rows)
                 await _check_owner(connection, scope, version)
+            if unknown:
+                await check_unknown(connection, scope, episodes, passages)
             await insert_new(connection, schema.episodes, episode_rows)
             await _save_passages(connection, scope, passages)
 
@@ -193,9 +199,20 @@ class SqlTextStore(SqlDocumentTexts):
     async def mark_unlearned(self, scope: Scope, episode: EpisodeId, at: Instant) -> None:
         if not is_storable(episode):
             return
-        this = and_(_EPISODES.scope == scope.key, _EPISODES.id == episode)
+        staged = schema.staged.c
+        closed = exists().where(
+            staged.scope == scope.key, staged.episode == _EPISODES.id, staged.payload == CLOSED
+        )
+        this = and_(_EPISODES.scope == scope.key, _EPISODES.id == episode, ~closed)
         async with self._database.write(scope) as connection:
             await connection.execute(update(schema.episodes).where(this).values(unlearned_at=at))
+
+    async def mark_learned(self, scope: Scope, episode: EpisodeId) -> None:
+        if not is_storable(episode):
+            return
+        this = and_(_EPISODES.scope == scope.key, _EPISODES.id == episode)
+        async with self._database.write(scope) as connection:
+            await connection.execute(update(schema.episodes).where(this).values(unlearned_at=None))
 
     async def count_episodes(self, scope: Scope) -> int:
         """How many there are, deleted ones left out."""

@@ -1,0 +1,1 @@
+"""The resolver's pure parts."""
