@@ -45,6 +45,7 @@ from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
 from gateway.ingest.taking import Taking
+from gateway.policy import TextPolicy
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
@@ -129,10 +130,11 @@ async def open_gateway(
     now: Callable[[], Instant],
     engine_name: str,
     step_settings: StepSettings | None = None,
+    providers: frozenset[str] = frozenset(),
 ) -> OpenGateway:
     """Opens everything and serves; `stack` drains and closes it, last opened first.
 
-    `engine_name` is the services' engine: answers tell it.
+    `engine_name` is the services' engine: answers tell it. `providers` are those that see texts here.
     """
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
@@ -152,7 +154,7 @@ async def open_gateway(
         stores.rules,
         stores.progress,
         stores.prices,
-        replace(step_settings or StepSettings(), offered_models=settings.offered_models),
+        replace(step_settings or StepSettings(), offered_models=settings.offered_models, providers=providers),
     )
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
@@ -205,6 +207,8 @@ def _privacy(
         settings.data_dir,
         settings.max_import_bytes,
         settings.max_imports,
+        settings.offered_models,
+        steps.settings.providers,
     )
     return PrivacyServicer(
         ListAuditEvents(services, stores.graphs, stores.calls),
@@ -226,8 +230,11 @@ def _servicers(
 ) -> Servicers:
     reads = Reads(services, stores.graphs, now)
     browsing = Browsing(services, stores.graphs, stores.job_view, now)
-    add = AddEpisode(services, stores.jobs, stores.job_view, stores.ledger, stores.prices, pipeline, now)
-    asserting = AssertTriples(stores.jobs, stores.prices, pipeline, steps.asserting, background, now)
+    policy = TextPolicy(stores.graphs, steps.settings.providers)
+    add = AddEpisode(
+        services, stores.jobs, stores.job_view, stores.ledger, stores.prices, pipeline, now, policy
+    )
+    asserting = AssertTriples(stores.jobs, stores.prices, pipeline, steps.asserting, background, now, policy)
     deleting = DeleteEpisode(
         services, stores.graphs, stores.requests, background, steps.settings.store_seconds
     )
@@ -251,6 +258,7 @@ def _servicers(
         browsing,
         merging,
         stores.job_view,
+        policy,
         settings,
     )
     return {
@@ -263,7 +271,9 @@ def _servicers(
         ),
         "MemoryService": memory,
         "RecallService": RecallServicer(
-            Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads
+            Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name),
+            reads,
+            policy,
         ),
         "JobService": JobsAndRetries(
             stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings

@@ -24,7 +24,10 @@ _NAMED += r"|client[ _-]?secret|(?:access|auth|api|bearer|refresh|session)[ _-]?
 _VALUE = r"(?P<value>\"[^\"\n]{3,}\"|'[^'\n]{3,}'|[^\s\"'\u27e6,;]{4,})"
 _SECRETS: Sequence["re.Pattern[str]"] = [
     # Private keys, to their end or to that of the text.
-    re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,60}-----|\Z)", re.DOTALL),
+    re.compile(
+        r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,60}-----|\Z)",
+        re.DOTALL,
+    ),
     # Keys and tokens that tell what they are by how they begin.
     re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|AROA|AIDA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
     re.compile(r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{20,}"),

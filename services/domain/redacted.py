@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 MARKS: Mapping[str, str] = {
-    "card_number": "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}card number\N{MATHEMATICAL RIGHT WHITE SQUARE BRACKET}",
-    "secret": "\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}secret\N{MATHEMATICAL RIGHT WHITE SQUARE BRACKET}",
+    kind: f"\N{MATHEMATICAL LEFT WHITE SQUARE BRACKET}{name}\N{MATHEMATICAL RIGHT WHITE SQUARE BRACKET}"
+    for kind, name in {"card_number": "card number", "secret": "secret"}.items()
 }
 """By kind. Brackets that nobody types, so that a mark is known for one wherever the text goes."""
 _MARK = re.compile("|".join(map(re.escape, MARKS.values())))

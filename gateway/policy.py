@@ -1,5 +1,6 @@
 """What a graph says of a text before anything keeps or reads it: who may see it, what is blacked out."""
 
+import asyncio
 from collections.abc import Set
 from typing import Any, TypeVar
 
@@ -32,15 +33,19 @@ class TextPolicy:
             settings = (await self._graphs.get(scope)).settings
         except GraphNotFound:
             return request
-        self.check(settings)
+        check_providers(settings, self._providers)
         redactor = Redactor(settings.redaction)
-        return redacted(request, redactor) if redactor else request
+        if not redactor:
+            return request
+        # In a thread of its own: a text of two megabytes takes seconds at worst.
+        return await asyncio.to_thread(redacted, request, redactor)
 
-    def check(self, settings: GraphSettings) -> None:
-        """Raises ModelNotAllowed when a provider sees texts that the graph does not let see them."""
-        allowed = settings.models.allowed_providers
-        if allowed and not self._providers <= set(allowed):
-            raise ModelNotAllowed
+
+def check_providers(settings: GraphSettings, providers: Set[str]) -> None:
+    """Raises ModelNotAllowed when one of `providers` may not see the graph's text."""
+    allowed = settings.models.allowed_providers
+    if allowed and not providers <= set(allowed):
+        raise ModelNotAllowed
 
 
 def redacted(request: Request, redactor: Redactor) -> Request:
