@@ -38,6 +38,8 @@ LOUD, LOUD_TOO, QUIET = "loud", "loud-too", "quiet"
 CALLERS = 8
 TIMES = (1, 2, 4)
 QUIET_SHARE = 0.1
+QUIET_CALLS, QUIET_SECONDS = 60, 60.0
+"""A phase of the quiet tenant has so many calls, if that does not take too long."""
 DRAIN_SECONDS = 120
 DEFAULT_WAIT_SECONDS = 2.0
 WITHIN, SLOWER = 0.8, 2.0
@@ -132,12 +134,12 @@ async def measure(server: dict[str, Any], seconds: float, facts: int) -> list[st
 
 async def neighbour(loud: Client, quiet: Client, capacity: float, seconds: float) -> float:
     """How many times slower the quiet tenant's p95 is beside the loud one."""
-    await quiet.offer(capacity * QUIET_SHARE, 2)
-    alone = await quiet.offer(capacity * QUIET_SHARE, seconds)
+    rate = capacity * QUIET_SHARE
+    seconds = max(seconds, min(QUIET_CALLS / rate, QUIET_SECONDS))
+    await quiet.saturate(1, 2)
+    alone = await quiet.offer(rate, seconds)
     show("quiet, alone", alone)
-    beside, noise = await asyncio.gather(
-        quiet.offer(capacity * QUIET_SHARE, seconds), loud.offer(capacity * 4, seconds)
-    )
+    beside, noise = await asyncio.gather(quiet.offer(rate, seconds), loud.offer(capacity * 4, seconds))
     show("quiet, beside 4 times", beside)
     show("  and that neighbour", noise)
     slower = beside.percentile(0.95) / alone.percentile(0.95)

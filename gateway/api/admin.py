@@ -11,7 +11,6 @@ from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits, PriceItem, PriceTable
 from gateway.credits.prices import Prices
 from gateway.credits.usage import Period, Usages
-from gateway.credits.values import HoldId
 from gateway.errors import ValidationFailed, Violation
 from gateway.keys import ApiKey, KeyId, KeyScope
 from gateway.paging import page_of, token_of
@@ -114,7 +113,7 @@ class AdminServicer:
         async with self._ledger.books(tenant) as books:
             group, _ = await books.refund(
                 tenant,
-                HoldId(request.job_id),  # a job's hold has the job's id
+                request.job_id,
                 request.request_id,
                 MicroCredits(request.amount_micros),
                 request.reason,

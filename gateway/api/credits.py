@@ -10,6 +10,7 @@ from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits
 from gateway.credits.values import Balance, Entry, EntryFilter, EntryKind
 from gateway.credits.watching import BalanceWatch, Told
+from gateway.errors import ValidationFailed, Violation
 from gateway.interceptors.call import current_caller
 from gateway.paging import opened, page_of, sealed, token_of
 from gateway.store.job_view import timestamp
@@ -72,6 +73,8 @@ class CreditServicer:
 
 def _told(position: str) -> Told:
     entry, _, available = position.partition(".")
+    if not (entry.isdecimal() and available.isdecimal()):
+        raise ValidationFailed(Violation("cursor", "is not of this balance", "token.bound"))
     return Told(int(entry), MicroCredits(int(available)))
 
 

@@ -1,6 +1,7 @@
 """ListAuditEvents: the gateway's log of calls and the graphs' logs of decisions as one list, newest first."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from palimpsest.internal.v1 import recall_decisions_pb2 as internal
 from palimpsest.v1 import privacy_pb2
 from services.domain.instants import Instant
 from services.domain.scope import GraphId, Scope, TenantId
-from services.stores.paging import Page
+from services.stores.paging import NotAPosition, Page
 
 MOST_GRAPHS = 200
 """Logs that are read for one page; a tenant with more graphs names the one it asks about."""
@@ -25,6 +26,9 @@ _ACTORS = {
     "call": privacy_pb2.AUDIT_ACTOR_API_KEY,
 }
 _KEY = "key:"
+
+
+_POSITION = re.compile(r"([0-7][0-9a-f]{15})-(.{1,256})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,13 @@ class Position:
 
     @classmethod
     def of(cls, text: str) -> "Position | None":
-        """The position that `text` tells; None for ""."""
-        return cls(Instant(int(text[:16], 16)), text[17:]) if text else None
+        """The position that `text` tells; None for "". Raises ValueError for anything else."""
+        if not text:
+            return None
+        found = _POSITION.fullmatch(text)
+        if found is None:
+            raise NotAPosition
+        return cls(Instant(int(found[1], 16)), found[2])
 
 
 class ListAuditEvents:

@@ -1,5 +1,6 @@
 """Reads of memory: episodes, statements, timelines, subgraphs. Each asks first that the graph is there."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -35,6 +36,7 @@ from services.domain.graph import EntityType
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
+from services.stores.paging import NotAPosition
 
 DEFAULT_PAGE = 50
 MAX_PAGE = 500
@@ -42,6 +44,9 @@ DEFAULT_DEPTH = 1
 DEFAULT_NODES = 200
 DEFAULT_EDGES = 500
 DEFAULT_EDGES_PER_LEVEL = 200
+
+
+_COUNT = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,21 @@ class Place:
     def text(self) -> str:
         return f"{self.revision}.{self.now}.{self.after}"
 
+    @property
+    def number(self) -> int:
+        """Where the list is counted by its items. Raises ValueError for what is no number."""
+        if self.after and not _COUNT.fullmatch(self.after):
+            raise NotAPosition
+        return int(self.after or 0)
+
     @classmethod
     def of(cls, text: str) -> "Place":
-        """The place that `text` tells; "" is the beginning."""
+        """The place that `text` tells; "" is the beginning. Raises ValueError for anything else."""
         if not text:
             return cls()
-        revision, now, after = text.split(".", 2)
+        revision, now, after = [*text.split(".", 2), "", ""][:3]
+        if not (_COUNT.fullmatch(revision) and _COUNT.fullmatch(now)):
+            raise NotAPosition
         return cls(after, Revision(int(revision)), Instant(int(now)))
 
     def known_at(self, asked: common_pb2.KnownAt, timeout_seconds: float) -> values_pb2.KnownAt:
@@ -182,6 +196,7 @@ class Reads:
         """A page, earliest first, and where the next begins. Raises EntityNotFound, RevisionNotReady."""
         await self._graphs.check(scope)
         now = self._now() if place.now is None else place.now
+        first = place.number
         asked = internal.ReadTimelineRequest(
             subject=named(request.subject),
             subject_type=typed(request.subject),
@@ -193,7 +208,6 @@ class Reads:
         )
         read = await self._services.call(scope, self._services.recall.ReadTimeline, asked, timeout_seconds)
         entries = [_entry(entry.statement, read.subject.id, now) for entry in read.entries]
-        first = int(place.after or 0)
         last = first + size
         page = memory_statements_pb2.GetTimelineResponse(
             entries=entries[first:last],

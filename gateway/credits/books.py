@@ -216,33 +216,50 @@ class Books:
         return await self._end(tenant, hold, HoldState.EXPIRED, MicroCredits(0), NO_COURTESY, "TTL")
 
     async def refund(
-        self, tenant: TenantId, hold: HoldId, request_key: str, amount: MicroCredits, reason: str
+        self, tenant: TenantId, job: str, request_key: str, amount: MicroCredits, reason: str
     ) -> tuple[int, bool]:
-        """Gives back of what a hold settled; all refunds of a hold together never above it.
+        """Gives back of what a job was charged, in all its attempts; all refunds together never above it.
 
-        Idempotent by `request_key`. Raises ChargeNotFound, ValidationFailed (more than is left),
-        RequestIdReused (another payload).
+        Of a hold without a job the job is the hold's own id. Idempotent by `request_key`. Raises
+        ChargeNotFound, ValidationFailed (more than is left), RequestIdReused (another payload).
         """
         assert amount > 0
-        found = await self.find(tenant, hold)
-        if found is None or found.state is not HoldState.SETTLED:
-            raise ChargeNotFound(hold)
-        movement = Movement(f"refund:{request_key}", found.job, request_key, reason, found.price_version)
+        charged = await self._charges(tenant, job)
+        if not charged:
+            raise ChargeNotFound(job)
+        movement = Movement(f"refund:{request_key}", job, request_key, reason, charged[0].price_version)
         lines = [
             Line(Account.AVAILABLE, EntryKind.REFUND, amount),
             Line(Account.REVENUE, EntryKind.REFUND, MicroCredits(-amount)),
         ]
         group, fresh = await self._once(tenant, movement, lines)
         if fresh:
-            within = holds.c.refunded + amount <= holds.c.settled
-            given = await self._connection.execute(
-                update(holds).where(holds.c.id == hold, within).values(refunded=holds.c.refunded + amount)
-            )
-            if not given.rowcount:
-                raise ValidationFailed(
-                    Violation("amount_micros", "more than is left of the charge", "refund.within_charge")
-                )
+            await self._take_back(tenant, job, amount)
         return group, fresh
+
+    async def _take_back(self, tenant: TenantId, job: str, amount: MicroCredits) -> None:
+        """Counts a refund with the charges that it is of, the first charge first."""
+        left = int(amount)
+        # Read after the account was changed: whoever refunds beside us waits there, or is done.
+        for hold in await self._charges(tenant, job):
+            part = min(left, hold.settled - hold.refunded)
+            if part:
+                await self._connection.execute(
+                    update(holds).where(holds.c.id == hold.id).values(refunded=holds.c.refunded + part)
+                )
+                left -= part
+        if left:
+            raise ValidationFailed(
+                Violation("amount_micros", "more than is left of the charge", "refund.within_charge")
+            )
+
+    async def _charges(self, tenant: TenantId, job: str) -> list[Hold]:
+        found = await self._connection.execute(
+            select(holds)
+            .where(holds.c.tenant == tenant, holds.c.job == job, holds.c.state == HoldState.SETTLED)
+            .order_by(holds.c.created_at, holds.c.id)
+        )
+        return [hold_of(row._asdict()) for row in found]
 
     async def _once(self, tenant: TenantId, movement: Movement, lines: list[Line]) -> tuple[int, bool]:
         group = await post(self._connection, self._clock, tenant, movement, lines)

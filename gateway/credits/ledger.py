@@ -23,7 +23,7 @@ from gateway.store.clock import DatabaseClock
 from gateway.store.tables import holds, jobs, journal_entries, journal_groups
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
-from services.stores.paging import Listed, Page
+from services.stores.paging import Listed, NotAPosition, Page
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import Across, OfTenant
 
@@ -70,9 +70,14 @@ class Ledger:
             return await self.within(connection).find(tenant, hold)
 
     async def entries(self, tenant: TenantId, where: EntryFilter, page: Page) -> Listed[Entry]:
-        """The entries of the tenant's own accounts, newest first; stable while more are written."""
+        """The entries of the tenant's own accounts, newest first; stable while more are written.
+
+        Raises ValueError for a position that no list of entries gave.
+        """
         query = _entries(tenant).order_by(journal_entries.c.id.desc()).limit(page.size + 1)
         if page.after:
+            if not page.after.isdecimal() or int(page.after) >= 2**63:
+                raise NotAPosition
             query = query.where(journal_entries.c.id < int(page.after))
         if where.job:
             query = query.where(journal_groups.c.job == where.job)

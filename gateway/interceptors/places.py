@@ -19,6 +19,8 @@ FIRST = 16
 TICK_SECONDS = 0.05
 LATE_SECONDS = 0.03
 """How late the loop may be. What one call does at once is a few milliseconds."""
+HELD_SECONDS = 2.0
+"""Longer than any call works that is not waiting; so few that wait can't keep all others out."""
 _SMOOTHING = 0.3
 _FALL, _RISE = 0.9, 10
 
@@ -39,10 +41,14 @@ class Places:
     that who comes seldom is served at once. Where too many wait, the tenant with most of them loses one.
     """
 
-    def __init__(self, most: int, most_waiting: int, wait_seconds: float) -> None:
+    def __init__(
+        self, most: int, most_waiting: int, wait_seconds: float, held_seconds: float = HELD_SECONDS
+    ) -> None:
+        """A place that is held for `held_seconds` is handed on: who has it waits, for a revision perhaps."""
         self._most = most
         self._most_waiting = most_waiting
         self._wait_seconds = wait_seconds
+        self._held_seconds = held_seconds
         self._least = min(LEAST, most)
         self._limit = float(min(FIRST, most))
         self._busy: Counter[str] = Counter()
@@ -71,9 +77,11 @@ class Places:
                 self._release(owner)
 
         token = _leave.set(leave)
+        timer = asyncio.get_running_loop().call_later(self._held_seconds, leave)
         try:
             yield
         finally:
+            timer.cancel()
             _leave.reset(token)
             leave()
 

@@ -88,17 +88,19 @@ class Index:
         changed = _changed(change)
         if not changed:
             return
-        records = await self._graph.records(scope, sorted(changed))
-        held = {one.id: NEVER for one in records.statements} | dict(hulls(records.spans))
         existing = dict(await self._vectors.fetch(scope, Collection.STATEMENTS, sorted(changed)))
         for retold, _ in change.retold:
             existing.pop(retold, None)
-        stale = [
-            statement
-            for statement in records.statements
-            if statement_text(statement)
-            and (statement.id not in existing or not _covers(existing[statement.id], held[statement.id]))
+        # A row covers what was believed before: what the change opens is all that can widen it.
+        opened = hulls(change.commit.opened)
+        narrow = [
+            id for id in changed if id not in existing or not _covers(existing[id], opened.get(id, NEVER))
         ]
+        if not narrow:
+            return
+        records = await self._graph.records(scope, sorted(narrow))
+        held = {one.id: NEVER for one in records.statements} | dict(hulls(records.spans))
+        stale = [statement for statement in records.statements if statement_text(statement)]
         for batch in _batches(stale):
             fresh = [statement for statement in batch if statement.id not in existing]
             embedded = await self._embed([statement_text(statement) for statement in fresh])

@@ -31,6 +31,11 @@ class _Spoken:
     read: Read
     statements: Sequence[Statement]
 
+    def draft(self, revision: Revision) -> Draft:
+        """An empty draft that need not look up again what is known of them."""
+        records = self.read.records
+        return Draft(revision, read={one.id for one in records.statements}, stored=records)
+
     @property
     def ids(self) -> set[StatementId]:
         """They, and what derives as one with them."""
@@ -78,7 +83,7 @@ class Judging:
             # Where it was only said to hold, the end tells that it had held before that.
             if starts and all(start is not None and last <= start for start in starts):
                 raise ValidationFailed(Violation("ended_at", "is before the statement began", "end.start"))
-            draft = Draft(revision)
+            draft = spoken.draft(revision)
             draft.ends[made] = End(
                 made,
                 id,
@@ -105,7 +110,7 @@ class Judging:
 
         async def build(known: Revision, revision: Revision) -> Draft:
             spoken = await self._spoken(scope, known, [id])
-            draft, now = Draft(revision), self._now()
+            draft, now = spoken.draft(revision), self._now()
             draft.denials[made] = Denial(
                 made, id, start, until, spoken.after(now), Source(None), recorded_at=revision
             )
@@ -124,7 +129,7 @@ class Judging:
 
         async def build(known: Revision, revision: Revision) -> Draft:
             spoken = await self._spoken(scope, known, [id])
-            draft, now = Draft(revision), self._now()
+            draft, now = spoken.draft(revision), self._now()
             read = spoken.read
             undo = restoring(read.records, id, read.cardinality, now, read.reading)
             if undo.nothing and not undo.holds:
@@ -167,7 +172,7 @@ class Judging:
                 raise ValidationFailed(
                     Violation("verdict", "the statements have no thing in common", "verdict.unrelated")
                 )
-            draft = Draft(revision)
+            draft = spoken.draft(revision)
             verdict = self._verdict(scope, draft, spoken.read, ids, kind, request.asker)
             decide(scope, draft, self._now(), Action.JUDGE, verdict.left, by, verdict.right)
             return draft

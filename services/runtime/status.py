@@ -16,6 +16,7 @@ from services.domain import errors
 from services.domain.errors import Quota, Resource, ServiceError, Violation
 from services.llm import port as models
 from services.stores import errors as stores
+from services.stores.paging import NotAPosition
 
 DOMAIN = "palimpsest"
 TRAILER = "grpc-status-details-bin"
@@ -51,6 +52,18 @@ def error_of(exception: BaseException) -> ServiceError:
             return errors.ValidationFailed(
                 Violation("", "text holds NUL or lone surrogates", "text.storable")
             )
+        case NotAPosition():
+            return errors.ValidationFailed(Violation("page_token", "is not of this list", "token.bound"))
+        case models.EngineError():
+            return _of_model(exception)
+        case grpc.aio.AioRpcError():
+            return error_of_call(exception)
+        case _:
+            return errors.InternalFailure()
+
+
+def _of_model(exception: models.EngineError) -> ServiceError:
+    match exception:
         case models.ModelUnavailable():
             return errors.ModelDown()
         case models.ModelRateLimited():
@@ -63,8 +76,6 @@ def error_of(exception: BaseException) -> ServiceError:
             return errors.ModelDeclined()
         case models.ModelMisconfigured():
             return errors.ModelSetupWrong()
-        case grpc.aio.AioRpcError():
-            return error_of_call(exception)
         case _:
             return errors.InternalFailure()
 

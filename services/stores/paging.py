@@ -7,6 +7,13 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
+class NotAPosition(ValueError):
+    """A page is asked for after what no page of this list ended with."""
+
+    def __init__(self) -> None:
+        super().__init__("not a position in this list")
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Asks for at most `size` items after the one whose position is `after` ("" for the first page)."""

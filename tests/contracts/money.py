@@ -13,7 +13,7 @@ from gateway.credits.ledger import Ledger
 from gateway.credits.money import DEFAULT_PRICES, MicroCredits
 from gateway.credits.usage import Period
 from gateway.credits.values import NO_COURTESY, Courtesy, EntryFilter, HoldId, HoldState
-from gateway.errors import HoldExpired, InsufficientCredits, TenantNotFound
+from gateway.errors import HoldExpired, InsufficientCredits, TenantNotFound, ValidationFailed
 from gateway.store.bell import Bell
 from gateway.store.clock import SkewedClock
 from gateway.store.graphs import Graphs
@@ -63,7 +63,7 @@ class Process:
             await self.jobs.renew(paid)
         await self.jobs.finish(paid, ended(JobState.PARTIAL, 100))
         async with self.ledger.books(tenant) as books:
-            await books.refund(tenant, HoldId(paid), "sorry", micros(30), "")
+            await books.refund(tenant, paid, "sorry", micros(30), "")
         failed = (await self.jobs.accept(order(graph(tenant), "failed", ceiling=200))).job.id
         await self.jobs.finish(failed, ended(JobState.FAILED, 0))
         nothing = (await self.jobs.accept(order(graph(tenant), "nothing", ceiling=50))).job.id
@@ -224,6 +224,33 @@ class MoneyContract:
         await stores.jobs.finish(job.id, ended(JobState.FAILED, 0))
         assert (await stores.ledger.balance(tenant)).available == START
         await self.assert_clean(stores, clock)
+
+    async def test_a_refund_is_of_all_attempts_of_a_job(self, stores: Stores) -> None:
+        tenant = await self.tenant(stores, "refunded")
+        for hold in ("job", "job.1"):
+            async with stores.ledger.books(tenant) as books:
+                await books.hold(tenant, HoldId(hold), micros(100), TTL, price_version="v1", job="job")
+                await books.spend(tenant, HoldId(hold), hold, micros(80))
+                await books.settle(tenant, HoldId(hold), micros(80))
+
+        async def refund(key: str, amount: int) -> bool:
+            try:
+                async with stores.ledger.books(tenant) as books:
+                    await books.refund(tenant, "job", key, micros(amount), "")
+            except ValidationFailed:
+                return False
+            return True
+
+        assert await refund("first", 110)
+        assert not await refund("too much", 51)
+        assert sorted(await asyncio.gather(*(refund(f"at once {n}", 20) for n in range(4)))) == [
+            *(False, False),
+            *(True, True),
+        ]
+        found = [await stores.ledger.hold(tenant, HoldId(hold)) for hold in ("job", "job.1")]
+        assert [one.refunded for one in found if one is not None] == [80, 70]
+        assert (await stores.ledger.balance(tenant)).available == START - 10
+        await self.assert_clean(stores)
 
     async def test_usage_is_of_a_tenant_and_a_period(self, stores: Stores, clock: SkewedClock) -> None:
         tenant, other = await self.tenant(stores, "used"), await self.tenant(stores, "other")

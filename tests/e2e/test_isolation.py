@@ -12,6 +12,7 @@ import pytest_asyncio
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from gateway.paging import sealed
 from gateway.rpcs import SERVICES, path
 from palimpsest.v1 import (
     credits_pb2,
@@ -22,6 +23,7 @@ from palimpsest.v1 import (
     memory_statements_pb2,
     recall_pb2,
 )
+from services.domain.scope import TenantId
 from services.llm.openai_engine import OpenAIEngine
 from tests.builders import on
 from tests.doubles.gateway import Refusal
@@ -245,6 +247,43 @@ async def test_an_operators_key_reads_no_memory(twins: Twins, name: str) -> None
     refusal = await ask(twins.product.operator, name, ASKED[name](twins.one.ids))
     assert isinstance(refusal, Refusal)
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.PERMISSION_DENIED, "SCOPE_MISSING")
+
+
+def paged(name: str) -> set[str]:
+    """The fields of a request that hold a position."""
+    return {"page_token", "cursor"} & set(METHODS[f"/palimpsest.v1.{name}"].input_type.fields_by_name)
+
+
+POSITIONS = (
+    "x",
+    "-1",
+    "1.x.y",
+    "9" * 30,
+    "[1]",
+    '["a", "b"]',
+    "[1, 2, 3]",
+    "{}",
+    "\x00",
+    '[1, "x"]',
+    "1.1",
+    "1.1.x",
+)
+
+
+@pytest.mark.parametrize("name", [name for name in ASKED if paged(name) and name not in ENDLESS])
+async def test_a_position_of_somebodys_own_making_breaks_nothing(twins: Twins, name: str) -> None:
+    operator = name in OPERATORS
+    tenant = twins.product.operator if operator else twins.one.memory.tenant
+    request = ASKED[name](twins.one.ids)
+    fields = paged(name)
+    owner = TenantId(getattr(request, "tenant_id", "") if operator else tenant.name)
+    for field in fields:
+        for position in POSITIONS:
+            # How a token is bound is no secret: whoever reads this source can make one.
+            setattr(request, field, sealed(owner, request, position))
+            answer = await ask(tenant, name, request)
+            if isinstance(answer, Refusal):
+                assert answer.reason in {"VALIDATION_FAILED", "CURSOR_EXPIRED"}, position
 
 
 async def test_pages_and_cursors_are_bound_to_their_tenant(twins: Twins) -> None:

@@ -1,9 +1,12 @@
 """A resolver over real stores in a temporary folder, a clock that tests set, and short ways to ask it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
@@ -25,6 +28,7 @@ from tests.doubles.embedder import HashEmbedder
 from tests.doubles.engine import ScriptedEngine
 from tests.doubles.vectors import ArrayVectorStore
 
+S = TypeVar("S", SqlGraphStore, SqlMemory)
 Row = tuple[str, Instant | None, Instant | None]
 """An object's name and the borders of one of its spans."""
 
@@ -114,8 +118,8 @@ async def a_world(
     vectors: ArrayVectorStore | None = None,
 ) -> AsyncIterator[World]:
     """Opens a world; `single` predicates take one object at a time. It closes the graph, also a given one."""
-    graph = graph or await graph_class.open(engine_for(engine_url or f"sqlite:///{folder / 'graph.db'}"))
-    memory = await SqlMemory.open(engine_for(engine_url or f"sqlite:///{folder / 'memory.db'}"))
+    graph = graph or await _opened(graph_class.open, folder / "graph.db", engine_url)
+    memory = await _opened(SqlMemory.open, folder / "memory.db", engine_url)
     embedder, engine, clock = HashEmbedder(), ScriptedEngine(), Clock()
     vectors = vectors or ArrayVectorStore(embedder.dimension)
     parts = Parts(
@@ -134,6 +138,25 @@ async def a_world(
     finally:
         await memory.close()
         await graph.close()
+
+
+_EMPTY: dict[str, bytes] = {}
+"""SQLite files as their migrations make them, which takes longer than most tests."""
+
+
+async def _opened(opening: Callable[[AsyncEngine], Awaitable[S]], file: Path, url: str) -> S:
+    """A store over a server's database, or over a file, which is new unless it is there."""
+    if not url and not _laid(file):
+        await (await opening(engine_for(f"sqlite:///{file}"))).close()
+        _EMPTY[file.name] = file.read_bytes()  # noqa: ASYNC240 - once a process
+    return await opening(engine_for(url or f"sqlite:///{file}"))
+
+
+def _laid(file: Path) -> bool:
+    """Whether the file is there, or one like it was made before."""
+    if not file.exists() and file.name in _EMPTY:
+        file.write_bytes(_EMPTY[file.name])
+    return file.exists()
 
 
 def vocabulary(single: Sequence[str]) -> Vocabulary:

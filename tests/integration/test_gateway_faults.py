@@ -36,7 +36,7 @@ from services.runtime.resources import clock
 from services.runtime.status import Rendered
 from services.stores import errors as stores
 from tests.doubles.gateway import ACME, GLOBEX, Refusal, RunningGateway, running_gateway
-from tests.e2e.asked import ASKED, Ids
+from tests.e2e.asked import ASKED, Ids, sent
 from tests.e2e.asked import NOBODYS as NOBODY
 
 SECRET = "canary at db-7.internal:5432: SELECT text FROM passages WHERE scope = 'Traceback'"
@@ -131,17 +131,17 @@ async def asked(
 ) -> Refusal | None:
     """Calls a method with a request that keeps the rules, or an empty one; None when it was answered."""
     name = f"{method.containing_service.name}/{method.name}"
-    request = ASKED[name](SOMEBODYS) if name in ASKED and not empty else _empty(method)
+    requests = sent(ASKED[name](SOMEBODYS)) if name in ASKED and not empty else [_empty(method)]
     words = ("unary", "stream")
     shape = f"{words[method.client_streaming]}_{words[method.server_streaming]}"
     multi = getattr(running.channel, shape)(
         path(method),
-        request_serializer=type(request).SerializeToString,
+        request_serializer=type(requests[0]).SerializeToString,
         response_deserializer=GetMessageClass(method.output_type).FromString,
     )
     key = key or ("operator" if RPCS[path(method)].scope is KeyScope.OPERATOR else "acme")
     shown = (("authorization", f"Bearer {running.keys.get(key, key)}"),)
-    call = multi(iter([request]) if method.client_streaming else request, metadata=shown, timeout=seconds)
+    call = multi(iter(requests) if method.client_streaming else requests[0], metadata=shown, timeout=seconds)
     try:
         if method.server_streaming:
             async for _ in call:

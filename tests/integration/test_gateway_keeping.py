@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
 from gateway.credits.money import MicroCredits
+from gateway.paging import sealed
 from gateway.store.job_values import JobState, Outcome
 from palimpsest.v1 import (
     admin_pb2,
@@ -305,6 +306,15 @@ async def test_a_balance_is_watched_over_broken_streams(running: RunningGateway)
         await books.grant(ACME, "g2", MicroCredits(5), "")
     assert (await crossing.read()).balance.available_micros == 950, "the first grant does not cross it"
     crossing.cancel()
+    for position, reason in (
+        ("9999.1", "CURSOR_EXPIRED"),
+        ("x", "VALIDATION_FAILED"),
+        ("1.x", "VALIDATION_FAILED"),
+    ):
+        ahead = watching(cursor=sealed(ACME, credits_pb2.WatchBalanceRequest(), position))
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await ahead.read()
+        assert Refusal.of(refused.value).reason == reason
     other = credits_pb2.WatchBalanceRequest(cursor=first.cursor)
     theirs = purse.WatchBalance(
         other, metadata=(("authorization", f"Bearer {running.keys['globex']}"),), timeout=20

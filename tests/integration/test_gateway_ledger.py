@@ -28,7 +28,7 @@ async def move_in_every_way(running: RunningGateway) -> None:
             await books.hold(ACME, hold, MicroCredits(100), 3600, price_version="v1", job=f"job-{hold}")
         await books.spend(ACME, partly, "step", MicroCredits(60))
         await books.settle(ACME, partly, MicroCredits(60))
-        await books.refund(ACME, partly, "sorry", MicroCredits(20), "a mistake of ours")
+        await books.refund(ACME, f"job-{partly}", "sorry", MicroCredits(20), "a mistake of ours")
         await books.void(ACME, nothing, "SMALL_TALK")
         await books.expire(ACME, late)
         await books.charge(ACME, "question", MicroCredits(5), "recall", "v1")

@@ -1,4 +1,4 @@
-"""The oracle of time: the five rules as design and ADR 5 word them, by brute force over a few whole days.
+"""The oracle of time: the five rules as design and ADR 5 word them, by brute force over a few instants.
 
 Written apart from the kernel, of which it imports nothing. Times are integers; dates are exact.
 """
@@ -141,10 +141,10 @@ def _last_seen(
     """The last instant before another at which a rival is asserted."""
     return max(
         (
-            day + 1 if stay.start <= day < stay.last else day
+            following if stay.start <= day < stay.last else day
             for stay in known
             if rivals(of, stay.of)
-            for day in days
+            for day, following in zip(days, [*days[1:], NEVER], strict=True)
             if day < at
             and (stay.start <= day < stay.last or stay.start == stay.last == day)
             and not denied(stay, day)

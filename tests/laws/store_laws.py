@@ -1,25 +1,29 @@
 """The laws of time over the whole store: through the resolver, read back by the graph's port on both axes.
 
-| law of the design | here (a story: a_story_as_the_oracle) | of the kernel alone (tests/unit/domain) |
+One example is one plan, and every law is held to it, so that each gets all examples: a story is told, and
+what it changes is undone; the same words are told to another graph in another order.
+
+| law of the design | here | of the kernel alone (tests/unit/domain) |
 |---|---|---|
-| any order of arrival gives the same spans | any_order_of_arrival | test_laws_of_time, test_laws_of_belief |
-| replay changes nothing | a story: `repeats_write_nothing` | test_laws_of_belief |
-| believed spans of contradicting statements never overlap | a story: `nothing_overlaps` | both |
-| past beliefs never change as more arrives | a story: `past_beliefs_stand` | test_laws_of_belief |
-| every span has a cause | a story: `every_span_has_a_cause` | both |
-| ingest then delete = never ingested | told_and_deleted | test_laws_of_belief |
+| any order of arrival gives the same spans | told_in_another_order | test_laws_of_time, test_laws_of_belief |
+| replay changes nothing | repeats_write_nothing | test_laws_of_belief |
+| believed spans of contradicting statements never overlap | nothing_overlaps, after each step | both |
+| past beliefs never change as more arrives | past_beliefs_stand, of each revision | test_laws_of_belief |
+| every span has a cause | every_span_has_a_cause | both |
+| ingest then delete = never ingested | told_in_another_order: a slip is deleted | test_laws_of_belief |
 | merge then split restores | merged_and_split | test_laws_of_belief |
-| stored spans = derived spans | a story: `stored_is_derived` | test_laws_of_belief |
+| stored spans = derived spans | stored_is_derived | test_laws_of_belief |
+
+Besides: what is believed is what the oracle says, after each step and of each revision; what a user takes or
+judges, and takes back, was never said (taken_and_restored, judged_and_judged_back).
 """
 
-import inspect
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import combinations
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from services.domain.beliefs import believed, derive
 from services.domain.graph import Span
@@ -28,57 +32,134 @@ from services.domain.predicates import Cardinality
 from services.domain.slots import Reading
 from services.stores.graph.port import Records
 from tests.conftest import EXAMPLES
+from tests.examples import one_in
 from tests.integration.resolving import World
-from tests.laws.stories import (
-    DAYS,
-    Judgement,
-    Row,
-    Step,
-    Tell,
-    Undo,
-    Unite,
-    judgements,
-    stories,
-    tellings,
-    unions,
-)
-from tests.laws.telling import Record, Story
+from tests.laws.account import Row
+from tests.laws.stories import Judgement, Plan, Take, Unite, plans
+from tests.laws.telling import Held, Record, Story
 
-SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, HealthCheck.too_slow]
+LAX = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, HealthCheck.too_slow]
 
 Law = Callable[..., Coroutine[Any, Any, None]]
 
 
-def law(holds: Law, share: int = 1, most: int = 1_000_000) -> Law:
-    """The law as a test: hypothesis gives what it is about, pytest the `world`.
+def laws(daily: int, long: int = 1) -> Law:
+    """All laws as one test over the `world` that pytest gives.
 
-    Of the examples that a law has every day it gets one in `share`; where all are tried, all, up to `most`.
+    It gets one in `daily` of the examples that laws without a store get, and one in `long` of them where all
+    are tried (`make test-all`).
     """
-    arguments = inspect.signature(holds).parameters
-    strategies = {name: strategy for name, strategy in _GIVEN.items() if name in arguments}
-    everything = settings().max_examples
-    examples = min(most, everything if everything >= EXAMPLES["long"] else max(5, everything // share))
-    tried = given(**strategies)(holds)
-    tried = settings(max_examples=examples, deadline=None, suppress_health_check=SLOW)(tried)
+    share = long if settings().max_examples >= EXAMPLES["long"] else daily
+    tried = given(plan=plans())(hold)
+    tried = settings(max_examples=one_in(share), deadline=None, suppress_health_check=LAX)(tried)
     made: Law = pytest.mark.timeout(7200)(tried)  # thousands of durable writes
     return made
 
 
-async def a_story_as_the_oracle(world: World, steps: list[Step], at: int, number: int) -> None:
-    """After each step, and of each revision ever after, what is believed is what the oracle says."""
-    story = Story(world)
-    seen: dict[int, list[Row]] = {0: []}
-    for step in steps:
-        await story.do(step)
-        rows, expected = await story.rows(), story.told.believed(story.revision)
-        assert expected is None or rows == expected
-        nothing_overlaps(story, rows)
-        seen[story.revision] = rows
-    await past_beliefs_stand(story, seen, at)
-    every_span_has_a_cause(await story.records())
-    await stored_is_derived(story)
-    await repeats_write_nothing(story, number)
-    await past_beliefs_stand(story, seen, at)
+async def hold(world: World, plan: Plan) -> None:
+    """Every law of one plan."""
+    story = Checked(world)
+    for at in range(0, len(plan.told), plan.together):
+        await story.tell(plan.told[at : at + plan.together])
+    told = await story.check()
+    await told_in_another_order(world, plan, told)
+    await judged_and_judged_back(story, plan.judged)
+    for step in plan.changes:
+        if await story.do(step):
+            await story.check()
+    await taken_and_restored(story, plan.taken)
+    await merged_and_split(story, plan.union)
+    await repeats_write_nothing(story, plan)
+    found = await story.records()
+    past_beliefs_stand(story, found)
+    every_span_has_a_cause(found)
+    await stored_is_derived(story, found)
+    await both_axes_agree(story, found, plan.asked)
+
+
+class Checked(Story):
+    """A story, and what was believed in those revisions of it that were looked at."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.seen: dict[int, list[Held]] = {}
+
+    async def check(self) -> list[Held]:
+        """What is believed now is what the oracle says, and no rivals overlap."""
+        held = self.seen[self.revision] = await self.held()
+        self.as_the_oracle_says(self.revision, held)
+        nothing_overlaps(self, rows(held))
+        return held
+
+    def as_the_oracle_says(self, known: int, held: Sequence[Held]) -> None:
+        expected = self.told.believed(known)
+        assert expected is None or rows(held) == expected
+
+    async def latest(self) -> list[Held]:
+        """What is believed now, looked at already."""
+        return self.seen[self.revision] if self.revision in self.seen else await self.check()
+
+
+def rows(held: Sequence[Held]) -> list[Row]:
+    return [each[:3] for each in held]
+
+
+async def told_in_another_order(world: World, plan: Plan, told: Sequence[Held]) -> None:
+    """And with a slip among it that is deleted; by itself, or all at once."""
+    there = [plan.told[place] for place in plan.order if place < len(plan.told)]
+    first, rest = there[: plan.first], there[plan.first :]
+    other = Story(world)
+    if first:
+        await other.tell(first)
+    if plan.slip is not None:
+        (*_, slip) = await other.tell([*rest, plan.slip])
+        await other.delete(slip)
+    elif rest:
+        await other.tell(rest)
+    assert await other.held() == told
+
+
+async def judged_and_judged_back(story: Checked, judgement: Judgement) -> None:
+    """Where nobody judged before, a user who judges as it was without him leaves nothing of his verdict."""
+    before = await story.latest()
+    if await story.judge(judgement):
+        await story.check()
+        await story.judge_back(judgement)
+        assert await story.check() == before
+
+
+async def taken_and_restored(story: Checked, taken: Take) -> None:
+    """What held is as before. Of the rest, what is claimed holds then, or it is refused."""
+    before = await story.latest()
+    known = story.told.known()
+    if not known:
+        return
+    fact = known[taken.of % len(known)]
+    shown = story.told.competing(story.revision).shown[fact]
+    held = _is_open(before, shown)
+    if not await story.take(taken, fact):
+        return
+    changed = await story.check() != before
+    if await story.restore(fact):
+        after = await story.check()
+        assert any(each[0] == shown for each in after) or not story.told.claimed(fact)
+        assert not (held and changed) or after == before
+    else:
+        assert not (held and changed)
+
+
+def _is_open(held: Sequence[Held], fact: Any) -> bool:
+    return any(each[0] == fact and each[2] is None for each in held)
+
+
+async def merged_and_split(story: Checked, union: Unite) -> None:
+    """Restores what was believed; in between the two are one thing."""
+    before = await story.latest()
+    pair = story.pair(union.pair)
+    if pair is not None and await story.unite(union):
+        await story.check()
+        await story.part(pair[0].target)
+        assert await story.check() == before
 
 
 def nothing_overlaps(story: Story, rows: Sequence[Row]) -> None:
@@ -92,14 +173,23 @@ def _before(one: Row, other: Row) -> bool:
     return one[2] is not None and other[1] is not None and one[2] <= other[1]
 
 
-async def past_beliefs_stand(story: Story, seen: Mapping[int, list[Row]], at: int) -> None:
-    """Both axes: what was believed in each revision, of all time and of one day."""
-    for known, rows in seen.items():
-        assert await story.rows(known) == rows
-        of_the_day = [
-            row for row in rows if (row[1] is None or row[1] <= at) and (row[2] is None or at < row[2])
-        ]
-        assert await story.rows(known, at) == of_the_day
+def past_beliefs_stand(story: Checked, found: Records) -> None:
+    """Of each revision, as it was when it was the last, and as the oracle says."""
+    for known in range(1, story.revision + 1):
+        held = story.as_held(believed(found.spans, Revision(known)))
+        if known in story.seen:
+            assert held == story.seen[known]
+        else:
+            story.as_the_oracle_says(known, held)
+
+
+async def both_axes_agree(story: Checked, found: Records, asked: tuple[int, int]) -> None:
+    """A revision and a day, asked for together; what a revision alone says was looked at as it came."""
+    known, at = asked[0] % story.revision + 1, asked[1]
+    held = story.as_held(believed(found.spans, Revision(known)))
+    assert await story.held(known, at) == [
+        each for each in held if (each[1] is None or each[1] <= at) and (each[2] is None or at < each[2])
+    ]
 
 
 def every_span_has_a_cause(found: Records) -> None:
@@ -112,9 +202,8 @@ def every_span_has_a_cause(found: Records) -> None:
         assert span.ended_by is None or _counts(said_by[span.ended_by], span.known_from)
 
 
-async def stored_is_derived(story: Story) -> None:
-    found = await story.records()
-    keys = {id: node.key for id, node in (await story.entities()).items()}
+async def stored_is_derived(story: Story, found: Records) -> None:
+    keys = {id: node.key for id, node in (await story.entities(found)).items()}
 
     def cardinality(id: EntityId) -> Cardinality:
         vocabulary = story.world.parts.vocabulary
@@ -126,52 +215,10 @@ async def stored_is_derived(story: Story) -> None:
     }
 
 
-async def repeats_write_nothing(story: Story, number: int) -> None:
-    """Neither a call that comes again nor a revision in which nothing is said."""
-    before = await story.records()
-    await story.again(number)
+async def repeats_write_nothing(story: Story, plan: Plan) -> None:
+    """A call that comes again; that nothing of it is left is seen by what follows."""
+    await story.again(plan.asked[0])
     assert await story.world.memory.revisions.current(story.world.scope) == story.revision
-    await story.derive_again()
-    assert await story.records() == before
-
-
-async def any_order_of_arrival(world: World, told: list[Tell], data: st.DataObject) -> None:
-    other = data.draw(st.permutations(told), label="in another order")
-    one_way, another_way = await Story(world).run(told), await Story(world).run(other)
-    assert await one_way.rows() == await another_way.rows()
-
-
-async def told_and_deleted(world: World, told: list[Tell], data: st.DataObject) -> None:
-    """Might as well never have been told, as believed now; what was believed before stands."""
-    at = data.draw(st.integers(0, len(told) - 1), label="deleted")
-    story = await Story(world).run(told)
-    before, known = await story.rows(), story.revision
-    await story.delete(at)
-    without = await Story(world).run([*told[:at], *told[at + 1 :]])
-    assert await story.rows() == await without.rows()
-    assert await story.rows(known) == before
-
-
-async def merged_and_split(world: World, steps: list[Step], union: Unite) -> None:
-    """Restores what was believed; in between the two are one thing."""
-    story = await Story(world).run(steps)
-    before, known = await story.rows(), story.revision
-    if await story.unite(union.entity, union.into):
-        expected = story.told.believed(story.revision)
-        assert expected is None or await story.rows() == expected
-        await story.part(union.entity)
-    assert await story.rows() == before
-    assert await story.rows(known) == before
-
-
-async def judged_and_undone(world: World, steps: list[Step], judgement: Judgement) -> None:
-    """A verdict that is taken back leaves nothing of it."""
-    story = await Story(world).run(steps)
-    before, undoable = await story.rows(), story.undoable()
-    await story.do(judgement)
-    if len(story.undoable()) > len(undoable):
-        await story.do(Undo(len(undoable)))
-    assert await story.rows() == before
 
 
 def _counts(record: Record, known: Revision) -> bool:
@@ -180,14 +227,3 @@ def _counts(record: Record, known: Revision) -> bool:
 
 def _said(span: Span) -> tuple[object, ...]:
     return span.statement, span.valid_at, span.invalid_at, span.started_by, span.ended_by, span.contested
-
-
-_GIVEN: dict[str, st.SearchStrategy[Any]] = {
-    "steps": stories(),
-    "told": st.lists(tellings(), min_size=1, max_size=5),
-    "judgement": judgements(),
-    "union": unions(),
-    "at": st.sampled_from(DAYS),
-    "number": st.integers(0, 3),
-    "data": st.data(),
-}

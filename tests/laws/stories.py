@@ -1,20 +1,19 @@
-"""Stories for the laws: what is told, judged, deleted and undone, and what must be believed of it."""
+"""Stories for the laws: what is told, judged, taken back, deleted and merged; all of it drawn beforehand."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hypothesis import strategies as st
 
 from services.domain.records import Judge, VerdictKind
-from tests.laws.competing import SINGLE, Competing, Fact, Judged
-from tests.laws.oracle import EVER, Claim, Denial, End, holding, plain
+from tests.laws.competing import SINGLE, Fact
+from tests.laws.oracle import Claim, Denial, End
 
 FACTS = [Fact(SINGLE, target) for target in ("Oslo", "Paris", "Rome")]
 FACTS += [Fact("likes", target) for target in ("jam", "tea")]
 DAYS = range(8)
-Row = tuple[Fact, int | None, int | None]
 Said = Claim | End | Denial
+Pair = tuple[int, int]
+"""Two of the facts that are known when it comes to them, by their places (modulo their number)."""
 
 
 class Tell(NamedTuple):
@@ -24,37 +23,70 @@ class Tell(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """Of the episodes that are left, the one at this position (modulo their number)."""
+    """Of the episodes that are left, the one at this place."""
 
     at: int
 
 
 class Judgement(NamedTuple):
-    """A verdict on two facts that are known."""
+    """A verdict on two facts: a user's by JudgePair, of the moment; others as the resolver records them."""
 
-    judged: Judged
+    pair: Pair
+    kind: VerdictKind
+    judge: Judge
+    attested: int
 
 
-class Undo(NamedTuple):
-    """Revokes one of the ends, denials and verdicts that count."""
+class Take(NamedTuple):
+    """A user ends a fact (EndStatement, `start` is None) or denies a period of it (DenyStatement)."""
 
-    at: int
+    of: int
+    start: int | None
+    until: int
+
+
+class Restore(NamedTuple):
+    """A user restores a fact (RestoreStatement)."""
+
+    of: int
 
 
 class Unite(NamedTuple):
-    """A user says that two objects are one thing: `entity` reads as what `into` reads as."""
+    """A user says that two objects are one thing (MergeEntities)."""
 
-    entity: str
-    into: str
+    pair: Pair
 
 
 class Part(NamedTuple):
-    """Of the objects that read as others, the one at this position reads as itself again."""
+    """Of the objects that read as others, the one at this place reads as itself again (SplitEntity)."""
 
     at: int
 
 
-Step = Tell | Delete | Judgement | Undo | Unite | Part
+Step = Delete | Judgement | Take | Restore | Unite | Part
+
+
+class Plan(NamedTuple):
+    """What one example is about: a story, and the same words told to another graph in another way."""
+
+    told: list[Tell]
+    together: int
+    """How many of them come in one commit."""
+    judged: Judgement
+    """A user's, judged back at once."""
+    changes: list[Step]
+    taken: Take
+    """Restored at once."""
+    union: Unite
+    """Split at once."""
+    order: list[int]
+    """The places of what is told, as the other graph hears them."""
+    first: int
+    """How many of them it hears before the others, which come together."""
+    slip: Tell | None
+    """Told there as well, and deleted."""
+    asked: tuple[int, int]
+    """A revision (modulo their number) and a day that are asked for again at the end."""
 
 
 def fact_of(target: str) -> Fact:
@@ -78,102 +110,36 @@ def tellings(draw: st.DrawFn) -> Tell:
     return Tell(Claim(of, start, end, attested, seen))
 
 
-@st.composite
-def judgements(draw: st.DrawFn) -> Judgement:
-    left, right = draw(st.permutations(FACTS))[:2]
-    kind, judge = draw(st.sampled_from(VerdictKind)), draw(st.sampled_from(Judge))
-    return Judgement(Judged(left, right, kind, judge, draw(st.sampled_from(DAYS))))
+PLACES = st.integers(0, 4)
+PAIRS = st.tuples(PLACES, st.integers(0, 3))
+KINDS = st.sampled_from(VerdictKind)
+JUDGEMENTS = st.builds(Judgement, PAIRS, KINDS, st.sampled_from(Judge), st.sampled_from(DAYS))
+TAKEN = st.builds(Take, PLACES, st.none() | st.integers(-1, 4), st.integers(5, 9)) | st.builds(
+    Take, PLACES, st.none(), st.integers(0, 9)
+)
+UNIONS = st.builds(Unite, PAIRS)
+CHANGES = st.one_of(
+    JUDGEMENTS,
+    UNIONS,
+    st.builds(Delete, PLACES),
+    TAKEN,
+    st.builds(Restore, PLACES),
+    st.builds(Part, PLACES),
+)
+MOST = 4
 
 
-@st.composite
-def unions(draw: st.DrawFn) -> Unite:
-    """Mostly of things of one kind."""
-    entity, into = draw(st.permutations(draw(st.sampled_from([FACTS[:3], FACTS[3:], FACTS]))))[:2]
-    return Unite(entity.target, into.target)
-
-
-NUMBERS = st.integers(0, 11)
-
-
-def stories(most: int = 7) -> st.SearchStrategy[list[Step]]:
-    undone = st.builds(Delete, NUMBERS) | st.builds(Undo, NUMBERS) | st.builds(Part, NUMBERS)
-    changes = judgements() | judgements() | unions() | undone
-    return st.lists(tellings() | tellings() | changes, min_size=1, max_size=most)
-
-
-@dataclass
-class Kept:
-    """A record of a story, with the revisions between which it counts."""
-
-    what: Said | Judged
-    episode: int | None
-    since: int
-    until: int | None = None
-    verdict: str = ""
-    """The record's id, of a verdict."""
-
-    def counts(self, revision: int) -> bool:
-        return self.since <= revision and (self.until is None or revision < self.until)
-
-    def supports(self, fact: Fact) -> bool:
-        return not isinstance(self.what, Judged) and self.what.of == fact.target
-
-
-class Telling:
-    """All that was recorded, and the oracle's answers from it alone, as known at any revision.
-
-    `ids` are the statements' own, which break ties between equal texts; `reads` the merges of each revision.
-    """
-
-    def __init__(self) -> None:
-        self.kept: list[Kept] = []
-        self.ids: dict[Fact, str] = {}
-        self.reads: dict[int, Mapping[str, str]] = {0: {}}
-
-    def competing(self, known: int) -> Competing:
-        there = [kept.what for kept in self.kept if kept.counts(known)]
-        return Competing(
-            list(self.ids),
-            [what for what in there if isinstance(what, Claim)],
-            [what for what in there if isinstance(what, Judged)],
-            self.reads[known],
-            self.ids,
-        )
-
-    def believed(self, known: int) -> list[Row] | None:
-        """What the oracle says was believed; None where the words of the design leave it open."""
-        among = self.competing(known)
-        shown = {fact.target: among.shown[fact] for fact in self.ids}
-        # Ties are broken by the text of what is shown, then by its id.
-        names = {fact: f"{among.content(fact)} {id}" for fact, id in self.ids.items()}
-        facts = {names[fact]: fact for fact in self.ids}
-        there = [kept.what for kept in self.kept if kept.counts(known)]
-        said = [w._replace(of=names[shown[w.of]]) for w in there if not isinstance(w, Judged)]
-        claims = [one for one in said if isinstance(one, Claim)]
-        ends = [one for one in said if isinstance(one, End)]
-        denials = [one for one in said if isinstance(one, Denial)]
-        named = {what.of for what in there if not isinstance(what, Judged)}
-        # An object that reads as one whose name is forgotten has no text to break ties by.
-        if not plain(claims, ends) or not set(self.reads[known].values()) <= named:
-            return None
-
-        def rivals(one: str, other: str) -> bool:
-            return among.rivals(facts[one], facts[other])
-
-        rows: list[Row] = []
-        since: dict[str, int | None] = {}
-        for at, now in holding(claims, ends, denials, rivals, [EVER, *range(-1, 11)]):
-            rows += [(facts[name], since.pop(name), int(at)) for name in since.keys() - now]
-            since |= dict.fromkeys(now - since.keys(), None if at == EVER else int(at))
-        return in_order([*rows, *((facts[name], begun, None) for name, begun in since.items())])
-
-    def supported(self, fact: Fact) -> bool:
-        return any(kept.until is None and kept.supports(fact) for kept in self.kept)
-
-    def left(self) -> list[int]:
-        """Episodes that were not deleted."""
-        return sorted({kept.episode for kept in self.kept if kept.until is None and kept.episode is not None})
-
-
-def in_order(rows: Sequence[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: (row[0], -1 if row[1] is None else row[1]))
+def plans() -> st.SearchStrategy[Plan]:
+    return st.builds(
+        Plan,
+        told=st.lists(tellings(), min_size=1, max_size=MOST),
+        together=st.sampled_from((MOST, 2, 1)),
+        judged=st.builds(Judgement, PAIRS, KINDS, st.just(Judge.USER), st.just(0)),
+        changes=st.lists(CHANGES, max_size=3),
+        taken=TAKEN,
+        union=UNIONS,
+        order=st.permutations(range(MOST)),
+        first=st.sampled_from((0, 0, 1, 2)),
+        slip=st.none() | tellings(),
+        asked=st.tuples(PLACES, st.sampled_from(DAYS)),
+    )

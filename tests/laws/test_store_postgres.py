@@ -17,8 +17,4 @@ async def world(tmp_path: Path, postgres_url: str) -> AsyncIterator[World]:
         yield world
 
 
-test_a_story_is_as_the_oracle_says = laws.law(laws.a_story_as_the_oracle, 20)
-test_any_order_of_arrival_gives_the_same_spans = laws.law(laws.any_order_of_arrival, 40)
-test_told_and_deleted_is_never_told = laws.law(laws.told_and_deleted, 40)
-test_judged_and_undone_is_never_judged = laws.law(laws.judged_and_undone, 40)
-test_merged_and_split_restores = laws.law(laws.merged_and_split, 40)
+test_the_laws_of_time_hold = laws.laws(10, 2)

@@ -62,7 +62,8 @@ def begun(
         return found
     early, late = _sightings(stays, rivals, denied, {rivals.slot(each.object) for each in beginnings})
     beginnings.sort(key=lambda each: each.coarse.first)
-    early.sort(key=_BEGUN, reverse=True)
+    early.sort(key=_BEGUN)
+    early.reverse()  # of one time, too, the first comes first
     late.sort(key=_BEGUN)
     vouched = [each for each in reversed(beginnings) if each.vouched]
     for those, sightings, direction in ((beginnings, early, 1), (vouched, late, -1)):
@@ -78,11 +79,12 @@ def _beginnings(
     """What may have begun later than its period did; not what was over with its period."""
     found = []
     for object, life in lives.items():
-        if not life.coarse:
+        coarse = life.coarse
+        if not coarse:
             continue
         endless, said_at = life.endless, life.said_at
         ends = {} if endless else {stay.record: stay.end for stay in stays[object]}
-        for period, claims in life.coarse.items():
+        for period, claims in coarse.items():
             first, after = period.first, bounds(period.first, period.precision)[1]
             if not endless and any(ends[claim.id] <= after for claim in claims):
                 continue

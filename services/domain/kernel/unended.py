@@ -39,28 +39,29 @@ def exact(claims: Iterable[Claim]) -> list[Stay]:
 class Unended:
     """The starts of one object, none of whose claims states an end. As Life, where there are ends."""
 
-    __slots__ = ("_mentions", "_placed", "_stated", "coarse", "said_at")
+    __slots__ = ("_mentions", "_placed", "said_at")
     endless: Final = True
 
     def __init__(self, claims: Sequence[Claim]) -> None:
         assumed: list[Claim] = []
-        self._stated: list[Claim] = []
+        stated: list[Claim] = []
         for claim in claims:
-            (assumed if claim.start is None else self._stated).append(claim)
-        self._mentions = exact(assumed) if assumed else []
-        self._placed = place(self._stated, NONE_BEGUN)
+            (assumed if claim.start is None else stated).append(claim)
+        self._mentions = exact(assumed)
+        self._placed = place(stated, NONE_BEGUN)
         self.said_at = [claim.attested_at for claim in assumed]
         """When the object was said to hold, with no word of since when; in order."""
         if len(assumed) > 1:
             self.said_at.sort()
-        self.coarse: dict[Coarse, list[Claim]] = {}
+
+    @property
+    def coarse(self) -> Mapping[Coarse, Sequence[Claim]]:
         """The claims that name a coarse start, by its period."""
+        found: dict[Coarse, list[Claim]] = {}
         for claim, _, _, coarse in self._placed:
             if coarse is not None:
-                if coarse in self.coarse:
-                    self.coarse[coarse].append(claim)
-                else:
-                    self.coarse[coarse] = [claim]
+                found.setdefault(coarse, []).append(claim)
+        return found
 
     def settled(self, begun: Mapping[Coarse, int] = NONE_BEGUN) -> list[Stay]:
         """The stays of all claims; `begun` as in Life."""
@@ -87,6 +88,6 @@ class Unended:
 
     def _placed_by(self, begun: Mapping[Coarse, int]) -> Sequence[Placed]:
         if len(self._placed) > 1:
-            return place(self._stated, begun)
+            return place([claim for claim, _, _, _ in self._placed], begun)
         ((claim, start, precision, coarse),) = self._placed
         return [(claim, start if coarse is None else begun.get(coarse, start), precision, coarse)]

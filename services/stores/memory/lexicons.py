@@ -1,17 +1,20 @@
 """Lexicons: what predicates mean in a graph as known at a revision; those asked for lately are kept."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from services.domain.beliefs import in_force
 from services.domain.identity import MergeKind
 from services.domain.ids import Revision
 from services.domain.lexicon import Lexicon, Synonym, predicate_id, synonyms_in
-from services.domain.predicates import Vocabulary
+from services.domain.predicates import Declared, Vocabulary
 from services.domain.scope import Scope
 from services.stores.graph.port import GraphStore
 from services.stores.memory.port import ReadingStore
 
 KEPT = 512
+
+Told = tuple[Declared, ...]
 
 
 class Lexicons:
@@ -26,13 +29,15 @@ class Lexicons:
         self._shipped = shipped
         self._kept = kept
         self._known: OrderedDict[tuple[Scope, Revision], Lexicon] = OrderedDict()
+        self._same: OrderedDict[tuple[Scope, Told, Told], Lexicon] = OrderedDict()
+        """By what was declared, and by what of it counts."""
 
     async def at(self, scope: Scope, known_at: Revision) -> Lexicon:
         """As known at a published revision. Raises StoreUnavailable."""
         key = (scope, known_at)
         if key not in self._known:
             records = await self._readings.declared(scope)
-            lexicon = Lexicon(scope, self._shipped, records, known_at)
+            lexicon = self._declared(scope, records, known_at)
             if synonyms := await self._synonyms(scope, lexicon, known_at):
                 lexicon = Lexicon(scope, self._shipped, records, known_at, synonyms)
             self._known[key] = lexicon
@@ -40,6 +45,17 @@ class Lexicons:
                 self._known.popitem(last=False)
         self._known.move_to_end(key)
         return self._known[key]
+
+    def _declared(self, scope: Scope, records: Sequence[Declared], known_at: Revision) -> Lexicon:
+        """The one of an earlier revision where nothing was declared since: most revisions declare nothing."""
+        told = tuple(one for one in records if one.recorded_at <= known_at)
+        key = (scope, told, tuple(in_force(told, known_at)))
+        if key not in self._same:
+            self._same[key] = Lexicon(scope, self._shipped, records, known_at)
+            while len(self._same) > self._kept:
+                self._same.popitem(last=False)
+        self._same.move_to_end(key)
+        return self._same[key]
 
     async def _synonyms(self, scope: Scope, told: Lexicon, known_at: Revision) -> list[Synonym]:
         """Those that count, with the names of both predicates; one whose name was forgotten says nothing."""

@@ -130,5 +130,8 @@ async def _prepare(driver: aiosqlite.Connection, synchronous: Synchronous) -> No
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if connection.get_execution_options().get(WRITES, False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        return
+    driver: Any = connection.connection.driver_connection
+    driver.begins = True

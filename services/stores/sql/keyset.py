@@ -8,7 +8,7 @@ from sqlalchemy import Select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.elements import KeyedColumnElement
 
-from services.stores.paging import Listed, Page
+from services.stores.paging import Listed, NotAPosition, Page
 from services.stores.sql.rows import is_storable
 
 
@@ -40,9 +40,9 @@ def _position(token: str, order: Sequence[KeyedColumnElement[Any]]) -> list[int 
         values = None
     kinds = [column.type.python_type for column in order]
     if not isinstance(values, list) or [type(value) for value in values] != kinds:
-        raise ValueError("not a position in this list")
+        raise NotAPosition
     if not all(_fits(value) for value in values):
-        raise ValueError("not a position in this list")
+        raise NotAPosition
     return values
 
 

@@ -26,6 +26,7 @@ class WholeCursor(aiosqlite.Cursor):
 
     async def execute(self, sql: str, parameters: Any = ()) -> Self:
         def run(driver: sqlite3.Connection) -> tuple[sqlite3.Cursor, list[Any]]:
+            self._connection.begin(driver)
             cursor = driver.execute(sql, parameters)
             return cursor, cursor.fetchall()
 
@@ -33,7 +34,11 @@ class WholeCursor(aiosqlite.Cursor):
         return self
 
     async def executemany(self, sql: str, parameters: Any) -> Self:
-        self._cursor = await self._connection.ask(lambda driver: driver.executemany(sql, parameters))
+        def run(driver: sqlite3.Connection) -> sqlite3.Cursor:
+            self._connection.begin(driver)
+            return driver.executemany(sql, parameters)
+
+        self._cursor = await self._connection.ask(run)
         return self
 
     async def fetchall(self) -> list[Any]:
@@ -51,6 +56,8 @@ class Connection(aiosqlite.Connection):
     answer for ever: neither that task nor the loop's end would come.
     """
 
+    begins = False
+    """That a transaction which only reads begins, with its first query: before that it has seen nothing."""
     _stopped = False
 
     def cursor(self) -> WholeCursor:  # type: ignore[override]  # aiosqlite's is awaited or entered; this is entered
@@ -59,6 +66,22 @@ class Connection(aiosqlite.Connection):
     async def ask(self, what: Callable[[sqlite3.Connection], T]) -> T:
         """What a function of the connection answers on its thread."""
         return cast("T", await self._execute(what, self._conn))  # type: ignore[no-untyped-call]  # aiosqlite's
+
+    def begin(self, driver: sqlite3.Connection) -> None:
+        if self.begins:
+            self.begins = False
+            driver.execute("BEGIN")
+
+    async def commit(self) -> None:
+        self.begins = False
+        if self.in_transaction:
+            await super().commit()
+
+    async def rollback(self) -> None:
+        """The pool asks for it whenever a connection comes back, most often after a commit."""
+        self.begins = False
+        if self.in_transaction:
+            await super().rollback()
 
     def stop(self) -> asyncio.Future[Any] | None:
         if self._stopped:

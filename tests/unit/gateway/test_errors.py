@@ -14,6 +14,7 @@ import gateway.errors as gateway_errors
 from palimpsest.v1.errors_pb2 import ErrorReason
 from services.domain import errors
 from services.domain.errors import Quota, Resource, ServiceError, Violation
+from services.domain.ids import Revision
 from services.llm import port as models
 from services.runtime.status import TRAILER, error_of, error_of_call, error_of_status, render, status_of
 from services.stores import errors as stores
@@ -65,6 +66,48 @@ def test_only_codes_that_mean_later_can_be_retried() -> None:
         for kind in ServiceError.by_reason.values()
         if kind.code in later and kind.retry_default_seconds is None
     } == {"INSUFFICIENT_CREDITS", "TOO_MANY_GRAPHS"}
+
+
+LATER, QUOTA, FIELDS, THING = "RetryInfo", "QuotaFailure", "BadRequest", "ResourceInfo"
+TABLE: list[tuple[ServiceError, str, set[str], set[str]]] = [
+    (gateway_errors.InsufficientCredits(2, 1), "RESOURCE_EXHAUSTED", {QUOTA}, {"required", "available"}),
+    (gateway_errors.RateLimited("calls", "at most 1"), "RESOURCE_EXHAUSTED", {QUOTA, LATER}, set()),
+    (gateway_errors.TooManyJobs(1), "RESOURCE_EXHAUSTED", {QUOTA, LATER}, set()),
+    (gateway_errors.TooManyGraphs(1), "RESOURCE_EXHAUSTED", {QUOTA}, {"limit"}),
+    (gateway_errors.DailyBytesExceeded(2, 1), "RESOURCE_EXHAUSTED", {QUOTA, LATER}, {"limit", "size"}),
+    (gateway_errors.ApiKeyInvalid(), "UNAUTHENTICATED", set(), set()),
+    (gateway_errors.TenantSuspended(), "PERMISSION_DENIED", set(), set()),
+    (gateway_errors.ScopeMissing("READ"), "PERMISSION_DENIED", set(), {"scope"}),
+    (errors.ValidationFailed(Violation("a", "b")), "INVALID_ARGUMENT", {FIELDS}, set()),
+    (errors.DocumentTooLarge("text", 1, 2), "INVALID_ARGUMENT", {FIELDS}, {"limit", "size"}),
+    (gateway_errors.RequestIdReused("r"), "ALREADY_EXISTS", {THING}, set()),
+    (errors.Overloaded("recall"), "UNAVAILABLE", {LATER}, {"component"}),
+    (errors.StoreDown("graph"), "UNAVAILABLE", {LATER}, {"component"}),
+    (errors.Conflict(), "ABORTED", set(), set()),
+    (gateway_errors.CursorExpired(), "OUT_OF_RANGE", set(), set()),
+    (errors.RevisionNotReady(Revision(2), Revision(1)), "UNAVAILABLE", {LATER}, {"wanted", "published"}),
+    (gateway_errors.JobFinished(), "FAILED_PRECONDITION", set(), set()),
+    (errors.NotMerged(), "FAILED_PRECONDITION", set(), set()),
+    (errors.DeadlineTooShort(), "DEADLINE_EXCEEDED", set(), set()),
+    (errors.NotImplementedYet("X.Y"), "UNIMPLEMENTED", set(), {"what"}),
+    (errors.InternalFailure(), "INTERNAL", set(), set()),
+    *((kind("x"), "NOT_FOUND", {THING}, set()) for kind in errors.NotFound.__subclasses__()),
+]
+"""The table of errors of the gateway: each with its code, what comes with it, and its metadata."""
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row[0].reason)
+def test_the_table_of_errors(row: tuple[ServiceError, str, set[str], set[str]]) -> None:
+    error, code, more, metadata = row
+    rendered = render(error, "r1")
+    assert rendered.code.name == code
+    status = status_pb2.Status.FromString(dict(rendered.trailers)[TRAILER])
+    kinds = {packed.type_url.rpartition(".")[2] for packed in status.details}
+    assert kinds == {"ErrorInfo", "RequestInfo"} | more
+    info = error_details_pb2.ErrorInfo()
+    assert status.details[0].Unpack(info)
+    assert (info.domain, info.reason, set(info.metadata)) == ("palimpsest", error.reason, metadata)
+    assert code != "NOT_FOUND" or info.reason.endswith("_NOT_FOUND")
 
 
 texts = st.text(max_size=20).filter(lambda text: not any("\ud800" <= letter <= "\udfff" for letter in text))

@@ -37,7 +37,8 @@ AMOUNTS = st.integers(0, 60)
 POSITIVE = st.integers(1, 60)
 # No sum of skips equals a time to live: what real seconds pass can't decide an expiry.
 LIVES = st.sampled_from([100, 250])
-SKIPS = st.sampled_from([60, 170])
+SKIPS = st.sampled_from([60, 170, -37.7])
+"""Clocks are also set back."""
 
 
 def owner_of(hold: str) -> str:
@@ -154,7 +155,7 @@ class LedgerMachine(RuleBasedStateMachine):
         )
 
     @rule(seconds=SKIPS)
-    def time_passes(self, seconds: int) -> None:
+    def time_passes(self, seconds: float) -> None:
         self.clock.skew_seconds += seconds
         self.model.now += seconds
 

@@ -20,6 +20,7 @@ class Visitor:
     def __init__(self, places: Places, owner: str) -> None:
         self.state = "waiting"
         self.go = asyncio.Event()
+        self.inside = asyncio.Event()
         self._places = places
         self.owner = owner
         self.task = asyncio.create_task(self._visit())
@@ -28,6 +29,7 @@ class Visitor:
         try:
             async with self._places.taken(self.owner):
                 self.state = "inside"
+                self.inside.set()
                 await self.go.wait()
         except Overloaded:
             self.state = "refused"
@@ -89,6 +91,18 @@ async def test_who_waits_too_long_is_refused_and_leaves_nothing() -> None:
     (again,) = await arrived(places, "b")
     assert again.state == "inside"
     await dismissed([again])
+
+
+async def test_a_place_that_is_held_too_long_is_handed_on_once() -> None:
+    places = Places(1, 5, LONG, held_seconds=0.01)
+    slow, *others = await arrived(places, "a", "b", "c")
+    async with asyncio.timeout(30):
+        await others[-1].inside.wait()  # each of them holds it too long
+    assert slow.state == "inside", "it goes on all the same"
+    await dismissed([slow, *others])
+    visitors = await arrived(places, "d", "e")
+    assert [one.state for one in visitors] == ["inside", "waiting"]
+    await dismissed(visitors)
 
 
 async def test_nobody_waits_longer_than_half_of_the_time_he_has() -> None:

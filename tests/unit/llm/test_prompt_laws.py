@@ -125,6 +125,7 @@ PAIRS = st.lists(st.builds(tasks.Pair, st.integers(0, 2), st.integers(0, 2)), mi
 ENTITIES = st.lists(
     st.builds(tasks.NamedEntity, TEXT, st.sampled_from(EntityType), FACTS, st.booleans()), max_size=3
 )
+PREDICATES = st.lists(st.builds(tasks.NamedPredicate, TEXT, TEXTS, TEXT), max_size=3)
 TASKS: dict[str, st.SearchStrategy[Any]] = {
     "normalise": st.builds(tasks.Normalise, TURNS, SETTINGS),
     "extract_world": st.builds(tasks.Extract, TURNS, TEXT, SETTINGS),
@@ -132,7 +133,9 @@ TASKS: dict[str, st.SearchStrategy[Any]] = {
     "reflect": st.builds(tasks.Reflect, TEXT, WORLD_FACTS, VOICE_FACTS, SETTINGS),
     "classify": st.builds(tasks.Classify, WORLD_FACTS, VOICE_FACTS, SETTINGS),
     "judge_entities": st.builds(tasks.JudgeEntities, ENTITIES, ENTITIES, PAIRS, TEXTS, SETTINGS),
-    "judge_statements": st.builds(tasks.JudgeStatements, FACTS, FACTS, PAIRS, SETTINGS),
+    "judge_statements": st.builds(
+        tasks.JudgeStatements, FACTS, FACTS, PAIRS, SETTINGS, PREDICATES, PREDICATES, PAIRS
+    ),
     "judge_voice": st.builds(tasks.JudgeVoice, VOICE_FACTS, FACTS, PAIRS, SETTINGS),
 }
 

@@ -2,9 +2,23 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, Exists, RowMapping, Select, Table, and_, column, exists, func, or_, select
+from sqlalchemy import (
+    Column,
+    Exists,
+    RowMapping,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    column,
+    exists,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy import values as rows_of
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -43,12 +57,8 @@ async def fetch(connection: AsyncConnection, query: Select[Any], read: Callable[
 async def entities(
     connection: AsyncConnection, scope: Scope, ids: Iterable[EntityId]
 ) -> dict[EntityId, Entity]:
-    columns = schema.entities.c
-    found: dict[EntityId, Entity] = {}
-    for chunk in id_chunks(ids):
-        query = select(schema.entities).where(columns.scope == scope.key, columns.id.in_(chunk))
-        found |= {entity.id: entity for entity in await fetch(connection, query, values.entity_of)}
-    return found
+    nodes = await _of(connection, schema.entities, "id", scope, ids, values.entity_of, ("id",))
+    return {entity.id: entity for entity in nodes}
 
 
 async def find_entities(
@@ -91,7 +101,7 @@ async def views(
     """In the order asked, each once. Statements created after `at.known_at` are left out."""
     statements = {
         statement.id: statement
-        for statement in await _of_statements(
+        for statement in await _of(
             connection, schema.statements, "id", scope, ids, values.statement_of, ("created_at", "id")
         )
         if statement.created_at <= at.known_at
@@ -170,18 +180,18 @@ async def records(connection: AsyncConnection, scope: Scope, ids: Sequence[State
     """Everything of these statements, each list in the order recorded, spans in that of belief."""
     by_record = ("recorded_at", "id")
     claims, ends, denials = [
-        await _of_statements(connection, table, "statement", scope, ids, read, by_record)
+        await _of(connection, table, "statement", scope, ids, read, by_record)
         for table, read in RECORD_TABLES
     ]
     return Records(
-        statements=await _of_statements(
+        statements=await _of(
             connection, schema.statements, "id", scope, ids, values.statement_of, ("created_at", "id")
         ),
         claims=claims,
         ends=ends,
         denials=denials,
         verdicts=await _verdicts(connection, scope, ids),
-        spans=await _of_statements(
+        spans=await _of(
             connection,
             schema.spans,
             "statement",
@@ -193,33 +203,39 @@ async def records(connection: AsyncConnection, scope: Scope, ids: Sequence[State
     )
 
 
-async def _of_statements(
+async def _of(
     connection: AsyncConnection,
     table: Table,
     column: str,
     scope: Scope,
-    ids: Iterable[StatementId],
+    ids: Iterable[str],
     read: Callable[[RowMapping], V],
     order: Sequence[str],
 ) -> list[V]:
-    """The rows of a table that belong to some statements, in one order whatever the chunks."""
+    """The rows of a table that belong to some statements or nodes, in one order whatever the chunks."""
     found: list[RowMapping] = []
-    is_record = "recorded_at" in table.c
     for chunk in id_chunks(ids):
-        query = with_revocations(table) if is_record else select(table)
-        query = query.where(table.c.scope == scope.key, table.c[column].in_(chunk))
-        found += (await connection.execute(query)).mappings()
+        asked = {"in_scope": scope.key, "ids": chunk}
+        found += (await connection.execute(_rows_by(table, column), asked)).mappings()
     return [read(row) for row in sorted(found, key=lambda row: tuple(row[name] for name in order))]
 
 
+@cache
+def _rows_by(table: Table, column: str) -> Select[Any]:
+    """The rows of a scope whose `column` is one of `ids`, records with their revocations; made once."""
+    query = with_revocations(table) if "recorded_at" in table.c else select(table)
+    asked = table.c[column].in_(bindparam("ids", expanding=True))
+    return query.where(table.c.scope == bindparam("in_scope"), asked)
+
+
 async def _verdicts(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> list[Any]:
-    columns = schema.verdicts.c
     found: dict[str, Any] = {}
     for chunk in id_chunks(ids):
         # One side at a time: for "or" SQLite would read all verdicts of the graph.
-        for side in (columns.left, columns.right):
-            query = with_revocations(schema.verdicts).where(columns.scope == scope.key, side.in_(chunk))
-            found |= {verdict.id: verdict for verdict in await fetch(connection, query, values.verdict_of)}
+        for side in ("left", "right"):
+            asked = {"in_scope": scope.key, "ids": chunk}
+            rows = (await connection.execute(_rows_by(schema.verdicts, side), asked)).mappings()
+            found |= {row["id"]: values.verdict_of(row) for row in rows}
     return sorted(found.values(), key=lambda verdict: (verdict.recorded_at, verdict.id))
 
 
