@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.errors import GraphExists, Overloaded
 from gateway.store.clock import DatabaseClock
+from gateway.store.erasing import refuse_erased
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
 from gateway.store.tables import graphs
@@ -59,10 +60,11 @@ class Imports:
     async def begin(self, making: Making) -> tuple[str, Found]:
         """Takes a place; answers its owner's name and how it was found.
 
-        Raises GraphExists, TooManyGraphs, and Overloaded while another import is at it.
+        Raises GraphExists, TooManyGraphs, GraphBeingErased, and Overloaded while another import is at it.
         """
         owner, scope = uuid.uuid4().hex, making.scope
         async with self._database.write(scope) as connection:
+            await refuse_erased(connection, self._clock, scope, writing=True)
             if await insert_once(connection, graphs, self._row(making, owner)) is not None:
                 await self._quotas.graph_made(connection, scope.tenant)
                 return owner, Found.EMPTY

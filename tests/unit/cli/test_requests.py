@@ -53,6 +53,7 @@ def script(server: Scripted) -> None:
     server.answers("ListLedgerEntries", credits_pb2.ListLedgerEntriesResponse())
     server.answers("SuspendTenant", admin_pb2.SuspendTenantResponse())
     server.answers("SetLimits", admin_pb2.SetLimitsResponse())
+    server.answers("GetUsage", admin_pb2.GetUsageResponse(spent_micros=1_500_000, calls={"AddEpisode": 12}))
     server.answers("ListApiKeys", admin_pb2.ListApiKeysResponse(api_keys=[admin_pb2.ApiKey(key_id="k1")]))
     server.answers("RevokeApiKey", admin_pb2.RevokeApiKeyResponse())
     server.answers("UpdateGraph", graph_pb2.UpdateGraphResponse())
@@ -316,6 +317,10 @@ def test_operators_keep_tenants_and_keys(server: Scripted, run: Run) -> None:
     assert server.last.tenant_id == "acme"
     run("key", "revoke", "k1")
     assert server.last.key_id == "k1"
+    shown = run("tenant", "usage", "acme", "--since", "2026-07-01").stdout
+    assert server.last.used_from.ToJsonString() == "2026-07-01T00:00:00Z"
+    assert not server.last.HasField("used_until")
+    assert {("spent", "1.5"), ("AddEpisode", "12")} <= {tuple(line.split()) for line in shown.splitlines()}
 
 
 def test_a_graph_is_given_other_settings(server: Scripted, run: Run) -> None:
