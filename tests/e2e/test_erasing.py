@@ -39,6 +39,7 @@ async def nothing_in_stores(product: Product, tenant: str, name: str) -> None:
     assert [await resources.vectors.count(scope, one) for one in Collection] == [0] * len(Collection)
 
 
+@pytest.mark.case("erase a graph with a canary word")
 async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contains_it(
     tmp_path: Path, logs: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
