@@ -62,9 +62,7 @@ class StuckGraph(SqlGraphStore):
 
 
 @asynccontextmanager
-async def again(
-    folder: Path, key: str, engine: ScriptedEngine
-) -> AsyncIterator[tuple[Product, Tenant]]:
+async def again(folder: Path, key: str, engine: ScriptedEngine) -> AsyncIterator[tuple[Product, Tenant]]:
     """The product after a crash, for the same key."""
     async with a_product(folder, engine=engine) as product:
         yield product, Tenant("acme", key, product.channel)
@@ -99,6 +97,7 @@ async def test_a_job_that_is_under_way_is_ended_and_paid_back(tmp_path: Path) ->
         assert await audit(stores.ledger_database, stores.clock) == []
 
 
+@pytest.mark.slow
 async def test_an_erasure_goes_on_after_a_crash_in_its_middle(tmp_path: Path) -> None:
     engine, vectors = ScriptedEngine(), Stuck(64)
 
@@ -165,4 +164,6 @@ async def test_the_erasure_of_an_entity_goes_on_after_a_crash_in_its_middle(tmp_
         assert {(fact[0], fact[2]) for fact in await memory.facts()} == {("Ada", "tea")}
         where = memory_entities_pb2.GetEntityRequest(graph_id="notes", entity=person)
         assert (await tenant.refused(tenant.memory.GetEntity, where)).reason == "ENTITY_NOT_FOUND"
-        await tenant.call(tenant.memory.AddEpisode, memory.episode("I like rum.", "2025-05-05"))
+        await tenant.call(
+            tenant.memory.AddEpisode, memory.episode("I like rum.", "2025-05-05", request_id="late")
+        )
