@@ -12,6 +12,7 @@ ServiceError (services/domain/errors.py)
 ├── ScopeMissing            (scope)
 ├── RequestIdReused         same request_id, other payload
 ├── GraphExists, TenantExists    with other settings, another name
+├── GraphBeingErased, EntityBeingErased    the latter is safe to repeat
 ├── CursorExpired           a watch's cursor is too old
 ├── JobFinished, JobNotFailed
 ├── JobNotFound, TenantNotFound, ApiKeyNotFound, ChargeNotFound, ErasureNotFound
@@ -49,7 +50,9 @@ __all__ = [
     "CursorExpired",
     "DailyBytesExceeded",
     "DeadlineTooShort",
+    "EntityBeingErased",
     "ErasureNotFound",
+    "GraphBeingErased",
     "GraphExists",
     "GraphNotFound",
     "HoldExpired",
@@ -219,6 +222,27 @@ class GraphExists(ServiceError):
 
     def __init__(self, graph: str) -> None:
         super().__init__("a graph of this id exists", resource=Resource("graph", graph))
+
+
+class GraphBeingErased(ServiceError):
+    """The graph, or its tenant, is being erased: what the call is about will not come back."""
+
+    code = Code.FAILED_PRECONDITION
+    reason = "GRAPH_BEING_ERASED"
+
+    def __init__(self, graph: str) -> None:
+        super().__init__("the graph is being erased", resource=Resource("graph", graph))
+
+
+class EntityBeingErased(ServiceError):
+    """Somebody is being erased from the graph; nothing is written to it until that is done."""
+
+    code = Code.UNAVAILABLE
+    reason = "ENTITY_BEING_ERASED"
+    retry_default_seconds = 2.0
+
+    def __init__(self, graph: str) -> None:
+        super().__init__("an entity is being erased from the graph", resource=Resource("graph", graph))
 
 
 class TenantExists(ServiceError):

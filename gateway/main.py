@@ -21,6 +21,7 @@ from gateway.commands.auditing import ListAuditEvents
 from gateway.commands.batching import BatchAddEpisodes
 from gateway.commands.browsing import Browsing
 from gateway.commands.deleting import DeleteDocument, DeleteEpisode
+from gateway.commands.erasing import Erase
 from gateway.commands.exporting import ExportGraph
 from gateway.commands.facts import ServiceFacts
 from gateway.commands.importing import ImportGraph
@@ -39,6 +40,7 @@ from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
+from gateway.ingest.erasing import Erasing
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
@@ -154,16 +156,8 @@ async def open_gateway(
         stores.prices,
         replace(step_settings or StepSettings(), offered_models=settings.offered_models),
     )
-    endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
-    retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
-    retrying = Retrying(
-        services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
-    )
-    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
-    pipeline = Pipeline(
-        engine, stores.jobs, steps, retracting, retrying, rebuilding, endings, settings.chunk_concurrency
-    )
+    pipeline = _pipeline(settings, stores, services, engine, steps, documents)
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -180,6 +174,34 @@ async def open_gateway(
     return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
 
 
+def _pipeline(
+    settings: GatewaySettings,
+    stores: Stores,
+    services: Services,
+    engine: DurableEngine,
+    steps: Steps,
+    documents: Documents,
+) -> Pipeline:
+    endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
+    retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
+    retrying = Retrying(
+        services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
+    )
+    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
+    erasing = Erasing.over(engine, services, stores, steps.settings)
+    return Pipeline(
+        engine,
+        stores.jobs,
+        steps,
+        retracting,
+        retrying,
+        rebuilding,
+        endings,
+        erasing,
+        settings.chunk_concurrency,
+    )
+
+
 def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
     """How each thing that the gateway stands on is asked."""
     by_recall = {store: partial(services.probe, ServiceName.RECALL, store) for store in STORES}
@@ -192,7 +214,13 @@ def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
 
 
 def _privacy(
-    settings: GatewaySettings, stores: Stores, services: Services, steps: Steps, background: Background
+    settings: GatewaySettings,
+    stores: Stores,
+    services: Services,
+    steps: Steps,
+    background: Background,
+    pipeline: Pipeline,
+    now: Callable[[], Instant],
 ) -> PrivacyServicer:
     taking = Taking(services, stores.imports, steps.settings.model_seconds)
     take_in = ImportGraph(
@@ -207,6 +235,7 @@ def _privacy(
         settings.max_imports,
     )
     return PrivacyServicer(
+        Erase.over(stores, services, pipeline, now),
         ListAuditEvents(services, stores.graphs, stores.calls),
         ExportGraph(services, stores.graphs, stores.calls),
         take_in,
@@ -269,6 +298,6 @@ def _servicers(
             stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings
         ),
         "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "PrivacyService": _privacy(settings, stores, services, steps, background),
+        "PrivacyService": _privacy(settings, stores, services, steps, background, pipeline, now),
         "AdminService": AdminServicer.over(stores),
     }

@@ -74,6 +74,9 @@ class Services:
         }
         self._signer = signer
         self._in_flight: Counter[ServiceName] = Counter()
+        self._of_scope: Counter[Scope] = Counter()
+        self._ended = asyncio.Event()
+        """Rings when the last call for some graph has ended."""
         by_name = {name: self._channels[target] for name, target in targets.items()}
         self.preprocessor: preprocessor_pb2_grpc.PreprocessorServiceAsyncStub = (
             preprocessor_pb2_grpc.PreprocessorServiceStub(by_name[ServiceName.PREPROCESSOR])
@@ -101,6 +104,18 @@ class Services:
             method: name for name, stub in stubs.items() for method in vars(stub).values()
         }
 
+    async def quiet(self, scope: Scope, at_most_seconds: float) -> None:
+        """Waits until no call for a graph is under way from this process, or the time is over."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + at_most_seconds
+        while self._of_scope[scope] and loop.time() < until:
+            self._ended.clear()
+            try:
+                async with asyncio.timeout(until - loop.time()):
+                    await self._ended.wait()
+            except TimeoutError:
+                return
+
     async def call(
         self,
         scope: Scope,
@@ -117,7 +132,7 @@ class Services:
         await confirm()
         service = self._service_of[method]
         scope = await self._whole(scope)
-        async with self._place(service):
+        async with self._place(service, scope):
             return await self._repeated(scope, service, method, request, timeout_seconds)
 
     async def stream(
@@ -133,7 +148,7 @@ class Services:
         """
         service = self._service_of[method]
         scope = await self._whole(scope)
-        async with self._place(service):
+        async with self._place(service, scope):
             call = method(request, timeout=timeout_seconds, metadata=self._metadata(scope, service))
             try:
                 async for answer in call:
@@ -195,15 +210,20 @@ class Services:
         )
 
     @asynccontextmanager
-    async def _place(self, service: ServiceName) -> AsyncIterator[None]:
+    async def _place(self, service: ServiceName, scope: Scope) -> AsyncIterator[None]:
         """A place among the calls in flight to a service. Raises Overloaded when there is none."""
         if self._in_flight[service] >= MAX_IN_FLIGHT:
             raise Overloaded(service)
         self._in_flight[service] += 1
+        self._of_scope[scope] += 1
         try:
             yield
         finally:
             self._in_flight[service] -= 1
+            self._of_scope[scope] -= 1
+            if not self._of_scope[scope]:
+                del self._of_scope[scope]
+                self._ended.set()
 
     async def close(self) -> None:
         for channel in self._channels.values():

@@ -1,4 +1,4 @@
-"""PrivacyService: taking out, bringing back, and who did what."""
+"""PrivacyService: erasing, taking out, bringing back, and who did what."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -6,7 +6,9 @@ from typing import Any
 
 import grpc.aio
 
+from gateway.api.erasing import ErasingServicer
 from gateway.commands.auditing import ListAuditEvents
+from gateway.commands.erasing import Erase
 from gateway.commands.exporting import ExportGraph
 from gateway.commands.importing import ImportGraph, Messages
 from gateway.interceptors.call import current_caller, downstream_seconds
@@ -16,10 +18,13 @@ from palimpsest.v1 import privacy_pb2
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class PrivacyServicer:
-    """ExportGraph, ImportGraph and ListAuditEvents."""
+class PrivacyServicer(ErasingServicer):
+    """Erasures, ExportGraph, ImportGraph and ListAuditEvents."""
 
-    def __init__(self, audit: ListAuditEvents, export: ExportGraph, take_in: ImportGraph) -> None:
+    def __init__(
+        self, erase: Erase, audit: ListAuditEvents, export: ExportGraph, take_in: ImportGraph
+    ) -> None:
+        self._erase = erase
         self._audit = audit
         self._export = export
         self._import = take_in

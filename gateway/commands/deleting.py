@@ -50,8 +50,10 @@ class DeleteDocument:
         self, scope: Scope, request: memory_episodes_pb2.DeleteDocumentRequest, actor: str
     ) -> memory_episodes_pb2.DeleteDocumentResponse:
         """What went and what holds again. Raises GraphNotFound, DocumentNotFound, RequestIdReused."""
-        await self._graphs.check(scope)
-        name = RequestName(scope.tenant, DOCUMENT_METHOD, request.request_id, fingerprint(request))
+        await self._graphs.check(scope, writing=True)
+        name = RequestName(
+            scope.tenant, DOCUMENT_METHOD, request.request_id, fingerprint(request), scope.graph
+        )
 
         async def work() -> bytes:
             gone, revoked = await self._documents.delete(
@@ -89,8 +91,8 @@ class DeleteEpisode:
         self, scope: Scope, request: memory_episodes_pb2.DeleteEpisodeRequest, actor: str
     ) -> memory_episodes_pb2.DeleteEpisodeResponse:
         """What went and what holds again. Raises GraphNotFound, EpisodeNotFound, RequestIdReused."""
-        await self._graphs.check(scope)
-        name = RequestName(scope.tenant, METHOD, request.request_id, fingerprint(request))
+        await self._graphs.check(scope, writing=True)
+        name = RequestName(scope.tenant, METHOD, request.request_id, fingerprint(request), scope.graph)
 
         async def work() -> bytes:
             return (await self._delete(scope, request, actor)).SerializeToString()

@@ -199,9 +199,9 @@ class Judging:
         kept: Kept,
     ) -> Kept:
         """Does `work` once for a request, and reads what was kept of it into `kept`."""
-        await self._graphs.check(scope)
+        await self._graphs.check(scope, writing=True)
         method = f"MemoryService.{request.DESCRIPTOR.name.removesuffix('Request')}"
-        name = RequestName(scope.tenant, method, request_id, fingerprint(request))
+        name = RequestName(scope.tenant, method, request_id, fingerprint(request), scope.graph)
 
         async def worked() -> bytes:
             return (await work()).SerializeToString()

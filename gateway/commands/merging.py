@@ -55,7 +55,7 @@ class Merging:
             done = await self._services.call(scope, self._services.resolver.Merge, asked, self._seconds)
             return done.SerializeToString()
 
-        name = RequestName(scope.tenant, MERGE, request.request_id, fingerprint(request))
+        name = RequestName(scope.tenant, MERGE, request.request_id, fingerprint(request), scope.graph)
         answer = await self._once(scope, name, work)
         merged = resolver_entities_pb2.MergeResponse.FromString(answer)
         return memory_entities_pb2.MergeEntitiesResponse(
@@ -74,7 +74,7 @@ class Merging:
             done = await self._services.call(scope, self._services.resolver.Split, asked, self._seconds)
             return done.SerializeToString()
 
-        name = RequestName(scope.tenant, SPLIT, request.request_id, fingerprint(request))
+        name = RequestName(scope.tenant, SPLIT, request.request_id, fingerprint(request), scope.graph)
         split = resolver_entities_pb2.SplitResponse.FromString(await self._once(scope, name, work))
         return memory_entities_pb2.SplitEntityResponse(
             entity=await self._entity(scope, request.entity_id, split.revision),
@@ -83,7 +83,7 @@ class Merging:
         )
 
     async def _once(self, scope: Scope, name: RequestName, work: Callable[[], Awaitable[bytes]]) -> bytes:
-        await self._graphs.check(scope)
+        await self._graphs.check(scope, writing=True)
         # The caller may leave; what was begun is carried out all the same.
         answer, _ = await asyncio.shield(self._background.start(self._requests.once(name, work)))
         return answer

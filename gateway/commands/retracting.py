@@ -37,7 +37,7 @@ class RetractSource:
         max_jobs: int,
     ) -> memory_episodes_pb2.RetractSourceResponse:
         """The job. Raises GraphNotFound, SourceNotFound, TooManyJobs, RequestIdReused."""
-        await self._graphs.check(scope)
+        await self._graphs.check(scope, writing=True)
         prices = await self._prices.current()
         order = Order(
             scope=scope,

@@ -6,8 +6,10 @@ comes out of a step is small JSON of ids and numbers, never text of users.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import sqlite3
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +18,9 @@ from dbos import DBOS, DBOSConfig, SetWorkflowID
 from sqlalchemy import make_url
 
 from gateway.store.lease import JobTakenOver
+from services.stores.errors import StoreUnavailable
 from services.stores.sql.failures import translated
+from services.stores.sql.rows import in_chunks
 
 log = structlog.get_logger(__name__)
 
@@ -27,6 +31,7 @@ Step = Callable[[], Coroutine[Any, Any, JSON]]
 Workflow = Callable[["Run", str], Awaitable[None]]
 
 QUEUE = "ingest"
+_BUSY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ class DurableEngine:
         self._registered: dict[str, Callable[[str], Coroutine[Any, Any, None]]] = {}
         self._launched = False
         self._closing = False
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], str] = {}
         DBOS.destroy(destroy_registry=True)
         DBOS(config=self._config())
 
@@ -92,7 +97,7 @@ class DurableEngine:
             assert task is not None, "the library runs a workflow as a task of its own"
             if self._closing:
                 raise asyncio.CancelledError
-            self._running.add(task)
+            self._running[task] = argument
             try:
                 await workflow(Run(), argument)
             except JobTakenOver:
@@ -100,7 +105,7 @@ class DurableEngine:
                 log.warning("a run stopped, as another has its job", workflow=argument)
                 raise asyncio.CancelledError from None
             finally:
-                self._running.discard(task)
+                self._running.pop(task, None)
 
         self._registered[name] = DBOS.workflow(name=name)(run)
 
@@ -118,6 +123,38 @@ class DurableEngine:
         """Enqueues a workflow; the same id again changes nothing."""
         with SetWorkflowID(workflow_id):
             await DBOS.enqueue_workflow_async(QUEUE, self._registered[name], argument)
+
+    async def stop(self, workflow_ids: Sequence[str]) -> None:
+        """Workflows go on no further, in any process: those of this one are cut, others at their next step.
+
+        They must be ended by the caller. Idempotent; unknown ids are none.
+        """
+        if not workflow_ids:
+            return
+        await DBOS.cancel_workflows_async(list(workflow_ids))
+        stopped = set(workflow_ids)
+        cut = [task for task, argument in self._running.items() if argument in stopped]
+        for task in cut:
+            task.cancel()
+        await asyncio.gather(*cut, return_exceptions=True)
+
+    async def forget(self, workflow_ids: Sequence[str]) -> None:
+        """Removes workflows with all that their steps answered. Idempotent."""
+        for chunk in in_chunks(workflow_ids):
+            await DBOS.delete_workflows_async(chunk)
+
+    async def remember(self, workflow_ids: Sequence[str]) -> int:
+        """How many of these workflows there are."""
+        found = 0
+        for chunk in in_chunks(workflow_ids):
+            found += len(await DBOS.list_workflows_async(workflow_ids=chunk))
+        return found
+
+    async def compact(self) -> None:
+        """The engine's own SQLite file without what was deleted from it. Raises StoreUnavailable."""
+        url = make_url(self._settings.database_url)
+        if url.get_backend_name() == "sqlite" and url.database:
+            await asyncio.to_thread(_compact, url.database)
 
     async def close(self) -> None:
         """Waits for running workflows, then cuts them short. What is unfinished stays in the database.
@@ -149,3 +186,12 @@ class DurableEngine:
             # Nothing here waits for notifications; a stop waits for the sleep of who looks for them.
             notification_listener_polling_interval_sec=self._settings.polling_seconds,
         )
+
+
+def _compact(path: str) -> None:
+    with translated("workflows"), closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as database:
+        try:
+            database.execute("VACUUM")
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable("workflows") from error

@@ -10,8 +10,10 @@ from functools import partial
 
 import structlog
 
+from gateway.errors import JobNotFound
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
+from gateway.ingest.erasing import Erasing
 from gateway.ingest.patience import status_in
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.rebuilding import ended as rebuilding_ended
@@ -32,12 +34,14 @@ log = structlog.get_logger(__name__)
 INGEST = "ingest"
 ASSERT = "assert"
 RETRACT = "retract"
+ERASE = "erase"
 REBUILD = "rebuild"
 
 WORKFLOWS = {
     JobKind.INGEST: INGEST,
     JobKind.ASSERT: ASSERT,
     JobKind.RETRACTION: RETRACT,
+    JobKind.ERASURE: ERASE,
     JobKind.REBUILD: REBUILD,
 }
 RETRY = "retry"
@@ -56,6 +60,7 @@ class Pipeline:
         retrying: Retrying,
         rebuilding: Rebuilding,
         endings: Endings,
+        erasing: Erasing,
         chunk_concurrency: int = 8,
     ) -> None:
         """`chunk_concurrency` bounds how many chunks of all jobs are understood at once in this process."""
@@ -73,6 +78,7 @@ class Pipeline:
         self._register(RETRACT, self._retracted)
         self._register(REBUILD, self._rebuilt)
         self._register(RETRY, self._retried)
+        self._register(ERASE, erasing.run)
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
@@ -213,7 +219,11 @@ class Pipeline:
 
     async def _end(self, run: Run, job: JobId, ended: Ended) -> None:
         async def end() -> JSON:
-            return {"state": (await self._endings.end(job, ended)).state}
+            try:
+                return {"state": (await self._endings.end(job, ended)).state}
+            except JobNotFound:
+                # Its graph was erased, and it with it: it was ended then, and its credits given back.
+                return {}
 
         # Nobody else ends a job: its credits would be held until they expire.
         await run.step("end/1", lambda: self._patience.insist(end))

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.errors import GraphExists, GraphNotFound, Overloaded
 from gateway.store.clock import DatabaseClock
+from gateway.store.erasing import being_erased, refuse_erased
 from gateway.store.imports import UNDER_WAY
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
@@ -58,9 +59,10 @@ class Graphs:
     ) -> bool:
         """Makes a graph in the caller's transaction unless it is there; answers whether it was made.
 
-        Raises TooManyGraphs, and Overloaded while an import makes it. Locks the tenant when it makes one:
-        lock its account after this.
+        Raises TooManyGraphs, GraphBeingErased, EntityBeingErased, and Overloaded while an import makes it.
+        Locks the tenant when it makes one: lock its account after this.
         """
+        await refuse_erased(connection, self._clock, scope, writing=True)
         row = {
             "tenant": scope.tenant,
             "id": scope.graph,
@@ -79,18 +81,27 @@ class Graphs:
             raise Overloaded(UNDER_WAY)
         return False
 
-    async def get(self, scope: Scope) -> GraphRow:
-        """Raises GraphNotFound; the same for a graph of another tenant."""
+    async def get(self, scope: Scope, *, writing: bool = False) -> GraphRow:
+        """Raises GraphNotFound, the same for a graph of another tenant; GraphBeingErased.
+
+        `writing`: the caller is about to change it, which also waits for the erasure of an entity: raises
+        EntityBeingErased.
+        """
         query = select(graphs).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph, _THERE)
         async with self._database.read(scope) as connection:
             row = (await connection.execute(query)).one_or_none()
+            await refuse_erased(connection, self._clock, scope, writing=writing)
         if row is None:
             raise GraphNotFound(scope.graph)
         return _graph_of(row._mapping)
 
     async def list(self, tenant: TenantId, page: Page) -> Listed[GraphRow]:
-        """The tenant's graphs by id. Raises ValueError for a position that no list of graphs gave."""
-        query = select(graphs).where(graphs.c.tenant == tenant, _THERE)
+        """The tenant's graphs by id, without those that are being erased.
+
+        Raises ValueError for a position that no list of graphs gave.
+        """
+        erased = being_erased(graphs.c.tenant, graphs.c.id)
+        query = select(graphs).where(graphs.c.tenant == tenant, _THERE, ~erased)
         async with self._database.read(OfTenant(tenant)) as connection:
             listed = await page_of(connection, query, [graphs.c.id], page)
         return Listed([_graph_of(row) for row in listed.items], listed.after)
@@ -103,6 +114,7 @@ class Graphs:
         mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph, _THERE)
         async with self._database.write(scope) as connection:
             row = (await connection.execute(select(graphs).where(mine).with_for_update())).one_or_none()
+            await refuse_erased(connection, self._clock, scope, writing=True)
             if row is None:
                 raise GraphNotFound(scope.graph)
             changed = change(GraphSettings.FromString(row.settings))
@@ -121,15 +133,21 @@ class Graphs:
         async with self._database.read(_UPKEEP) as connection:
             return [_graph_of(row) for row in (await connection.execute(query)).mappings()]
 
+    async def remove(self, scope: Scope) -> None:
+        """Forgets a graph of which everything is erased. Idempotent."""
+        mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+        async with self._database.write(scope) as connection:
+            await connection.execute(graphs.delete().where(mine))
+
     async def origin(self, scope: Scope) -> str:
         """Of an imported graph, whence its ids follow (services/domain/scope.py); "" of any other."""
         query = select(graphs.c.origin).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
         async with self._database.read(scope) as connection:
             return (await connection.execute(query)).scalar_one_or_none() or ""
 
-    async def check(self, scope: Scope) -> None:
-        """Raises GraphNotFound unless the graph is there; what every read of memory asks first."""
-        await self.get(scope)
+    async def check(self, scope: Scope, *, writing: bool = False) -> None:
+        """As `get`: what every read of memory, and every write (`writing`), asks first."""
+        await self.get(scope, writing=writing)
 
 
 def _graph_of(row: Mapping[Any, Any]) -> GraphRow:

@@ -1,10 +1,11 @@
 """What a job is to the gateway: who asked for it, where it stands, what it costs, what it came to."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from google.rpc.status_pb2 import Status
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.credits.money import MicroCredits
 from gateway.credits.values import NO_COURTESY, Courtesy, Hold
@@ -37,6 +38,10 @@ class JobState(StrEnum):
 
 
 FINAL = frozenset({JobState.SUCCEEDED, JobState.PARTIAL, JobState.FAILED, JobState.CANCELLED})
+
+
+Marking = Callable[[AsyncConnection, JobId], Awaitable[None]]
+"""What is done for a new job in its transaction, in place of making its graph."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits
 from gateway.credits.values import HoldId
-from gateway.errors import (
-    HoldExpired,
-    JobFinished,
-    JobNotFailed,
-    JobNotFound,
-    RequestIdReused,
-    TooManyJobs,
-)
+from gateway.errors import HoldExpired, JobFinished, JobNotFailed, JobNotFound, RequestIdReused, TooManyJobs
 from gateway.store.bell import Bell
 from gateway.store.clock import DatabaseClock
+from gateway.store.erasing import refuse_erased
 from gateway.store.graphs import Graphs
-from gateway.store.job_values import Accepted, Job, JobFilter, JobState, Order, Outcome
+from gateway.store.job_values import Accepted, Job, JobFilter, JobState, Marking, Order, Outcome
 from gateway.store.lease import JobTakenOver, Lease, lease_on
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
@@ -70,7 +64,9 @@ class Jobs:
         self._quotas = quotas
         self._bell = bell
 
-    async def accept(self, order: Order, max_jobs: int = 0, *, taken: bool = False) -> Accepted:
+    async def accept(
+        self, order: Order, max_jobs: int = 0, *, taken: bool = False, marking: Marking | None = None
+    ) -> Accepted:
         """Request key, graph, job, hold and payload in one transaction: all of them, or none.
 
         The same key with the same payload answers the first job, finished or not. `taken`: the caller does
@@ -82,7 +78,7 @@ class Jobs:
         async with self._database.write(order.scope) as connection:
             if not await self._name(connection, order, job):
                 return Accepted(await self._first(connection, order), fresh=False)
-            await self._graphs.ensure(connection, order.scope)
+            await (marking(connection, job) if marking else self._graphs.ensure(connection, order.scope))
             await self._quotas.text_taken(connection, tenant, order.text_bytes)
             if max_jobs and not order.ceiling:
                 await self._quotas.lock(connection, tenant)
@@ -100,6 +96,7 @@ class Jobs:
         async with self._database.write(order.scope) as connection:
             if not await self._name(connection, order, job):
                 return Accepted(await self._first(connection, order), fresh=False)
+            await refuse_erased(connection, self._clock, order.scope, writing=True)
             opened = await connection.execute(
                 update(jobs)
                 .where(jobs.c.id == job, jobs.c.tenant == tenant, _RETRYABLE)
@@ -323,6 +320,7 @@ class Jobs:
             "job": job,
             "owner": job,
             "created_at": self._clock.now(),
+            "graph": order.scope.graph,
         }
         return await insert_once(connection, requests, row) is not None
 

@@ -32,6 +32,8 @@ class RequestName:
     method: str
     key: str
     payload_hash: str
+    graph: str = ""
+    """Which graph it is about, so that the call is forgotten with it."""
 
 
 def fingerprint(message: Message, *ignored: str) -> str:
@@ -85,6 +87,7 @@ class Requests:
             "owner": owner,
             "leased_until": self._clock.after(LEASE_SECONDS),
             "created_at": self._clock.now(),
+            "graph": name.graph,
         }
         async with self._database.write(OfTenant(name.tenant)) as connection:
             if await insert_once(connection, requests, row) is not None:

@@ -11,6 +11,8 @@ from gateway.credits.watching import BalanceWatch
 from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
+from gateway.store.content import Content
+from gateway.store.erasures import Erasures
 from gateway.store.graphs import Graphs
 from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
@@ -47,6 +49,8 @@ class Stores:
     requests: Requests
     calls: CallLog
     jobs: Jobs
+    erasures: Erasures
+    content: Content
     progress: Progress
     job_view: JobView
     balance_watch: BalanceWatch
@@ -111,6 +115,8 @@ async def open_stores(
         requests=Requests(database, clock),
         calls=CallLog(database, clock),
         jobs=jobs,
+        erasures=Erasures(database, clock, jobs),
+        content=Content(database, progress_database),
         progress=progress,
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
         balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),

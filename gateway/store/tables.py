@@ -76,6 +76,21 @@ requests = Table(
     Column("owner", String, nullable=False),
     Column("leased_until", Int64),
     Column("created_at", Int64, nullable=False, index=True),
+    Column("graph", Key, comment="NULL: made before this was kept"),
+)
+
+erasures = Table(
+    "erasures",
+    LEDGER,
+    Column("id", Key, primary_key=True, comment="also its job's"),
+    Column("tenant", Key, nullable=False),
+    Column("graph", Key, nullable=False, comment="empty: the whole tenant"),
+    Column("entity", Key, nullable=False, comment="empty: the whole graph"),
+    Column("state", String, nullable=False),
+    Column("created_at", Int64, nullable=False),
+    Column("finished_at", Int64),
+    Column("reports", LargeBinary, nullable=False),
+    Index("erasures_of_graph", "tenant", "graph", "finished_at"),
 )
 
 calls = Table(

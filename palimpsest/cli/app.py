@@ -11,6 +11,7 @@ from palimpsest.cli import (
     documents,
     entities,
     episodes,
+    erasing,
     facts,
     graphs,
     jobs,
@@ -41,7 +42,7 @@ def options() -> None:
     """Room for the help of the app; each command has options of its own."""
 
 
-for module in (adding, batching, asserting, recalling, facts, diffing, judging, auditing):
+for module in (adding, batching, asserting, recalling, facts, diffing, judging, auditing, erasing):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(documents.app(), name="document", rich_help_panel="Memory")
@@ -52,7 +53,9 @@ app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")
 app.add_typer(predicates.app(), name="predicate", rich_help_panel="Memory")
 app.add_typer(jobs.app(), name="job", rich_help_panel="Credits and jobs")
 money.add_to(app)
-app.add_typer(operating.tenants(), name="tenant", rich_help_panel="Operator")
+tenants = operating.tenants()
+erasing.add_to_tenants(tenants)
+app.add_typer(tenants, name="tenant", rich_help_panel="Operator")
 app.add_typer(operating.keys(), name="key", rich_help_panel="Operator")
 operating.add_to(app)
 add_plugins(app)

@@ -6,7 +6,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
-from palimpsest.cli import merging, words
+from palimpsest.cli import erasing, merging, words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.facts import GraphId, KnownAt
 from palimpsest.cli.pages import whole
@@ -30,6 +30,7 @@ def app() -> typer.Typer:
     command(entities, "show")(show)
     command(entities, "list")(list_)
     merging.add_to(entities)
+    erasing.add_to_entities(entities)
     return entities
 
 

@@ -1,4 +1,4 @@
-"""`graph create`, `graph show`, `graph list` and `graph update`."""
+"""`graph create`, `graph show`, `graph list` and `graph update`; erasing is in erasing.py."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from rich.console import RenderableType
 from rich.markup import escape
 
-from palimpsest.cli import carrying, words
+from palimpsest.cli import carrying, erasing, words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.facts import GraphId
 from palimpsest.cli.pages import Limit, whole
@@ -26,6 +26,7 @@ def app() -> typer.Typer:
     command(graphs, "show")(show)
     command(graphs, "list")(list_graphs)
     command(graphs, "update")(update)
+    erasing.add_to_graphs(graphs)
     carrying.add_to(graphs)
     return graphs
 

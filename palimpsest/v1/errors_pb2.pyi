@@ -126,6 +126,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """NOT_FOUND. No such API key."""
     ERROR_REASON_CHARGE_NOT_FOUND: _ErrorReason.ValueType  # 55
     """NOT_FOUND. No such settled charge."""
+    ERROR_REASON_GRAPH_BEING_ERASED: _ErrorReason.ValueType  # 60
+    """FAILED_PRECONDITION. The graph, or its tenant, is being erased."""
+    ERROR_REASON_ENTITY_BEING_ERASED: _ErrorReason.ValueType  # 61
+    """UNAVAILABLE. Somebody is being erased from the graph; until that is done nothing is written to it."""
     ERROR_REASON_MODEL_UNAVAILABLE: _ErrorReason.ValueType  # 70
     """In the status of a job or chunk, here and below. UNAVAILABLE: the model could not be reached, or
     kept failing.
@@ -256,6 +260,10 @@ ERROR_REASON_API_KEY_NOT_FOUND: ErrorReason.ValueType  # 54
 """NOT_FOUND. No such API key."""
 ERROR_REASON_CHARGE_NOT_FOUND: ErrorReason.ValueType  # 55
 """NOT_FOUND. No such settled charge."""
+ERROR_REASON_GRAPH_BEING_ERASED: ErrorReason.ValueType  # 60
+"""FAILED_PRECONDITION. The graph, or its tenant, is being erased."""
+ERROR_REASON_ENTITY_BEING_ERASED: ErrorReason.ValueType  # 61
+"""UNAVAILABLE. Somebody is being erased from the graph; until that is done nothing is written to it."""
 ERROR_REASON_MODEL_UNAVAILABLE: ErrorReason.ValueType  # 70
 """In the status of a job or chunk, here and below. UNAVAILABLE: the model could not be reached, or
 kept failing.

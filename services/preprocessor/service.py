@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from palimpsest.internal.v1 import erasing_pb2 as erasing_pb
 from palimpsest.internal.v1 import preprocessor_pb2 as pb
 from services.domain.errors import DocumentNotFound, EpisodeNotFound
 from services.domain.facts import NothingReason
@@ -18,10 +19,11 @@ from services.preprocessor.deleting import Deletions
 from services.preprocessor.draft import Draft, Drafter, is_silent, why_nothing
 from services.preprocessor.index import PassageIndex
 from services.preprocessor.layout import of_source
+from services.preprocessor.mentions import MentionErasing
 from services.preprocessor.source import Source, read_source
 from services.preprocessor.versions import removed
-from services.stores.errors import WriteConflict
-from services.stores.memory.port import TextStore
+from services.stores.errors import ScopeErased, WriteConflict
+from services.stores.memory.port import ErasableMemory, TextStore
 from services.stores.paging import Page
 from services.stores.vectors.port import VectorStore
 from services.wire.texts import document_out, episode_out
@@ -34,12 +36,19 @@ class Preprocessor:
     """Turns text into saved episodes. Every call is idempotent; errors of stores and models pass through."""
 
     def __init__(
-        self, text: TextStore, vectors: VectorStore, embedder: Embedder, now: Callable[[], Instant]
+        self,
+        text: TextStore,
+        vectors: VectorStore,
+        embedder: Embedder,
+        now: Callable[[], Instant],
+        memory: ErasableMemory,
     ) -> None:
+        self._fences = memory.fences
         self._text = text
         self._index = PassageIndex(vectors, embedder)
         self._now = now
         self._deletions = Deletions(text, self._index, now)
+        self._mentions = MentionErasing(text, memory, self._index)
 
     async def preprocess(self, scope: Scope, request: pb.PreprocessRequest) -> pb.PreprocessResponse:
         """Saves what is new in a job's text. A repeated call of a job answers the same and saves nothing.
@@ -49,24 +58,26 @@ class Preprocessor:
         """
         source = read_source(scope, request.source)
         job = JobId(request.job_id)
+        generation = (await self._fences.fence(scope)).generation
         draft = await self._saved(scope, job, source)
         attempt = 0
         while draft is None:
             attempt += 1
             draft = await Drafter(self._text, scope, job, source, self._now()).draft()
             try:
-                await self._save(scope, draft.episodes, draft.passages, draft.saved_version)
+                await self._save(scope, draft.episodes, draft.passages, draft.saved_version, generation)
             except WriteConflict:
                 if attempt == _ATTEMPTS:
                     raise
                 draft = await self._saved(scope, job, source)
-        await self._index.add(scope, draft.episodes, draft.passages)
+        await self._embed(scope, draft.episodes, draft.passages, generation)
         return await self._answer(scope, source, draft)
 
     async def record_assertions(
         self, scope: Scope, request: pb.RecordAssertionsRequest
     ) -> pb.RecordAssertionsResponse:
         """Saves one episode a group. A repeated call of a job answers what the first saved."""
+        generation = (await self._fences.fence(scope)).generation
         episodes = await self._text.episodes_of_job(scope, JobId(request.job_id))
         passages = await self._passages(scope, episodes)
         if not episodes:
@@ -74,8 +85,8 @@ class Preprocessor:
             drafted = [assertion_episode(scope, request, at, now) for at in range(len(request.groups))]
             episodes = [episode for episode, _ in drafted]
             passages = [passage for _, lines in drafted for passage in lines]
-            await self._save(scope, episodes, passages, None)
-        await self._index.add(scope, episodes, passages)
+            await self._save(scope, episodes, passages, None, generation)
+        await self._embed(scope, episodes, passages, generation)
         grouped = _by_episode(passages)
         return pb.RecordAssertionsResponse(
             episodes=[episode_out(episode, grouped.get(episode.id, ())) for episode in episodes]
@@ -146,6 +157,12 @@ class Preprocessor:
             ]
         )
 
+    async def erase_mentions(
+        self, scope: Scope, request: erasing_pb.EraseMentionsRequest
+    ) -> erasing_pb.EraseMentionsResponse:
+        """Removes passages that name somebody, and the name from what else is kept. Idempotent."""
+        return await self._mentions(scope, request)
+
     async def mark_unlearned(
         self, scope: Scope, request: pb.MarkUnlearnedRequest
     ) -> pb.MarkUnlearnedResponse:
@@ -191,15 +208,25 @@ class Preprocessor:
         number = 0 if version is None else version.version
         return Draft(episodes, await self._passages(scope, episodes), version, number, nothing)
 
+    async def _embed(
+        self, scope: Scope, episodes: Sequence[Episode], passages: Sequence[Passage], generation: int
+    ) -> None:
+        """Takes the vectors back when the graph was erased while they were made."""
+        await self._index.add(scope, episodes, passages)
+        if (await self._fences.fence(scope)).generation != generation:
+            await self._index.remove(scope, passages)
+            raise ScopeErased
+
     async def _save(
         self,
         scope: Scope,
         episodes: Sequence[Episode],
         passages: Sequence[Passage],
         version: DocumentVersion | None,
+        generation: int,
     ) -> None:
         if episodes or version is not None:
-            await self._text.save(scope, episodes, passages, version, unknown=True)
+            await self._text.save(scope, episodes, passages, version, generation, unknown=True)
 
     async def _answer(self, scope: Scope, source: Source, draft: Draft) -> pb.PreprocessResponse:
         total = await _count(of_source(source).text)

@@ -54,6 +54,10 @@ class Dependents:
         self._log = log
         self._kept: OrderedDict[Scope, _Contexts] = OrderedDict()
 
+    def drop(self, scope: Scope) -> None:
+        """Forgets what is kept of a graph."""
+        self._kept.pop(scope, None)
+
     async def of(
         self, scope: Scope, view: StatementView, verdicts: Iterable[Verdict], known: Known, reads: ReadAs
     ) -> Sequence[StatementId]:

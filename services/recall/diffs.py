@@ -75,6 +75,11 @@ class Diffs:
         self._readings = readings
         self._kept: OrderedDict[tuple[Scope, Points], Sequence[_Changed]] = OrderedDict()
 
+    def drop(self, scope: Scope) -> None:
+        """Forgets what is kept of a graph."""
+        for key in [key for key in self._kept if key[0] == scope]:
+            del self._kept[key]
+
     async def page(self, scope: Scope, request: pb.DiffRequest) -> pb.DiffResponse:
         """Raises ValidationFailed, RevisionNotReady, StoreUnavailable."""
         points = await self._points(scope, request)

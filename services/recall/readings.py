@@ -75,6 +75,11 @@ class Readings:
         self._kept: OrderedDict[tuple[Scope, Revision], ReadAs] = OrderedDict()
         self._size = 0
 
+    def drop(self, scope: Scope) -> None:
+        """Forgets what is kept of a graph."""
+        for key in [key for key in self._kept if key[0] == scope]:
+            self._size -= 1 + len(self._kept.pop(key).merged)
+
     async def of(self, scope: Scope, known_at: Revision) -> ReadAs:
         """As known at a published revision. Raises StoreUnavailable."""
         place = (scope, known_at)

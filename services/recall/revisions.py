@@ -1,6 +1,7 @@
 """Revisions: which published revision a read sees, and waiting for one that a writer was told."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import values_pb2 as pb
@@ -37,7 +38,15 @@ class Known:
 class Revisions:
     """Resolves `known_at` and `min_revision` of requests."""
 
-    def __init__(self, log: RevisionLog, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(
+        self,
+        log: RevisionLog,
+        wait_seconds: float = WAIT_SECONDS,
+        on_erased: Callable[[Scope], None] = lambda _: None,
+    ) -> None:
+        """`on_erased` is told when a graph, or something of it, was erased: what is kept of it is void."""
+        self._on_erased = on_erased
+        self._generations: dict[Scope, int] = {}
         self._log = log
         self._wait_seconds = wait_seconds
 
@@ -67,7 +76,12 @@ class Revisions:
     async def _published(self, scope: Scope, wanted: Revision, wait_seconds: float) -> Revision:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_seconds
-        current = await self._log.current(scope)
+        head = await self._log.head(scope)
+        # Of a graph that is asked for the first time nothing is kept.
+        if self._generations.get(scope, 0) != head.generation:
+            self._generations[scope] = head.generation
+            self._on_erased(scope)
+        current = head.current
         while current < wanted:
             if loop.time() >= until:
                 raise RevisionNotReady(wanted, current)

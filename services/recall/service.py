@@ -1,5 +1,6 @@
 """The recall service: reads memory, owns no rows. Any replica can answer any call."""
 
+from palimpsest.internal.v1 import erasing_pb2 as erasing_pb
 from palimpsest.internal.v1 import recall_decisions_pb2 as decisions_pb
 from palimpsest.internal.v1 import recall_diff_pb2 as diff_pb
 from palimpsest.internal.v1 import recall_lists_pb2 as lists_pb
@@ -38,10 +39,11 @@ class Recall:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._decisions = Decisions(parts.decisions)
-        revisions = Revisions(parts.revisions, parts.options.wait_seconds)
+        revisions = Revisions(parts.revisions, parts.options.wait_seconds, self.forget)
         self._revisions = revisions
         lexicons = Lexicons(parts.readings, parts.graph, parts.vocabulary)
         readings = Readings(parts.readings, lexicons, parts.graph)
+        self._lexicons, self._readings = lexicons, readings
         names = Names(parts.graph, readings)
         self._predicates = Predicates(parts.graph, lexicons, parts.revisions, revisions)
         self._recalling = Recalling(parts, revisions, names, lexicons, readings)
@@ -60,6 +62,21 @@ class Recall:
     def words_held(self, scope: Scope) -> set[str]:
         """The words that the indexes of a graph's passages and facts hold; for checks of an erasure."""
         return self._recalling.words_held(scope)
+
+    def forget(self, scope: Scope) -> None:
+        """Drops all that is in memory of a graph: it was erased, or something of it."""
+        self._recalling.facts_shelf.drop(scope)
+        self._recalling.texts_shelf.drop(scope)
+        for kept in (self._lexicons, self._readings, self._diffs, self._statements.dependents):
+            kept.drop(scope)
+
+    async def forget_scope(
+        self, scope: Scope, request: erasing_pb.ForgetScopeRequest
+    ) -> erasing_pb.ForgetScopeResponse:
+        """Of the memory of this replica alone; others find out when they are next asked. Idempotent."""
+        del request
+        self.forget(scope)
+        return erasing_pb.ForgetScopeResponse()
 
     async def probe(self, scope: Scope, store: str) -> None:
         """Reads of one store (graph, memory, vectors) what no scope has. Raises StoreUnavailable."""

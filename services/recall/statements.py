@@ -40,7 +40,7 @@ class Statements:
         self._predicates = predicates
         self._decisions = Decisions(parts.decisions)
         self._readings = readings
-        self._dependents = Dependents(parts.graph, parts.revisions)
+        self.dependents = Dependents(parts.graph, parts.revisions)
 
     async def read(self, scope: Scope, request: pb.ReadStatementRequest) -> pb.ReadStatementResponse:
         """Raises StatementNotFound, RevisionNotReady, StoreUnavailable."""
@@ -60,7 +60,7 @@ class Statements:
         statement = described.statement(views[0], spans, records=True)
         await self._give_reasons(scope, id, statement)
         verdicts = (await self._parts.graph.records(scope, [id])).verdicts
-        relying = await self._dependents.of(scope, views[0], in_force(verdicts, known.at), known, reads)
+        relying = await self.dependents.of(scope, views[0], in_force(verdicts, known.at), known, reads)
         return pb.ReadStatementResponse(
             statement=statement,
             revision=known.at,

@@ -31,7 +31,7 @@ from services.resolver.change import (
 from services.resolver.closure import Closure, Read
 from services.resolver.index import Index
 from services.resolver.readings import Readings
-from services.stores.errors import UnstorableText, WriteConflict
+from services.stores.errors import ScopeErased, UnstorableText, WriteConflict
 from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records, Revocation
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import (
@@ -54,6 +54,8 @@ writer is already at work. Whoever has a queue of fifty may win them all.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 """NUL as JSON escapes it; not a backslash of a text, itself escaped, with u0000 after it."""
 
+Sweep = Callable[[Scope], Awaitable[None]]
+"""Removes everything of a graph of which nothing should be there."""
 Build = Callable[[Revision, Revision], Awaitable[Draft]]
 """Makes a draft for a revision (second) from what is known at another (first)."""
 
@@ -72,7 +74,16 @@ class Stores:
 class Publisher:
     """Serialises the writes of a graph. Within a process by a lock, between processes by the revision log."""
 
-    def __init__(self, stores: Stores, index: Index, lexicons: Lexicons, now: Callable[[], Instant]) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        index: Index,
+        lexicons: Lexicons,
+        now: Callable[[], Instant],
+        sweep: Sweep | None = None,
+    ) -> None:
+        """`sweep` is for who finds, when all is written, that the graph was erased meanwhile."""
+        self._sweep = sweep
         self._stores = stores
         self._index = index
         self._lexicons = lexicons
@@ -83,7 +94,8 @@ class Publisher:
         """Publishes what `build` drafts, once for each commit id; a repeated one gets its first answer.
 
         An empty draft publishes nothing and answers the current revision.
-        Raises Conflict when other writers win every race, StoreUnavailable and EngineError as they come.
+        Raises Conflict when other writers win every race, ScopeErased where the graph is erased meanwhile,
+        StoreUnavailable and EngineError as they come.
         """
         lock = self._locks.setdefault(scope.key, asyncio.Lock())
         async with lock:
@@ -103,6 +115,7 @@ class Publisher:
                         self._now(),
                         _payload(change),
                         outcome_to_json(outcome),
+                        state.generation,
                     )
                 except WriteConflict:
                     continue
@@ -131,6 +144,7 @@ class Publisher:
         """The log once whatever a crash left in it is completed."""
         while True:
             state = await self._stores.revisions.state(scope, commit_id)
+            self._lexicons.renew(scope, state.generation)
             if state.pending is None:
                 return state
             await self._complete(scope, state.pending)
@@ -159,7 +173,15 @@ class Publisher:
             await self._stores.decisions.record(scope, change.decisions)
         if not await self._stores.revisions.publish(scope, entry.revision):
             # Another process was faster, and later revisions may have forgotten what was written just now.
+            if await self._stores.revisions.entry(scope, entry.commit_id) is None:
+                await self._void(scope)
             await self._index.sweep(scope, change)
+
+    async def _void(self, scope: Scope) -> None:
+        """The log has lost the revision: the graph was erased while it was written. Raises ScopeErased."""
+        if self._sweep is not None and not await self._stores.revisions.current(scope):
+            await self._sweep(scope)
+        raise ScopeErased
 
     async def _forget(self, scope: Scope, change: Change, revision: Revision) -> Sequence[EntityId]:
         """Empties what the change makes forgotten; answers the entities that nothing names any more."""

@@ -1,6 +1,6 @@
 """The resolver service: stages facts, resolves them into revisions, takes assertions, revokes episodes."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
@@ -17,6 +17,8 @@ from services.resolver.carrying import Carried, Carrying
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
 from services.resolver.declaring import Asking, Declaring
+from services.resolver.erasers import Erasing
+from services.resolver.erasing import ScopeErasing
 from services.resolver.hands import Deciding
 from services.resolver.index import Index
 from services.resolver.judging import Judging
@@ -27,6 +29,7 @@ from services.resolver.merging import Merging
 from services.resolver.naming import Naming
 from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
+from services.resolver.removing import Removing
 from services.resolver.revoke import Deletion, Revocations, Withdrawn
 from services.resolver.said import Drafter, Said, check, said_of_assertion, said_of_fact
 from services.resolver.sameness import Chunk, Sameness
@@ -35,7 +38,7 @@ from services.resolver.voice import Spoken, Voice
 from services.resolver.voicing import Voicing
 from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
-from services.stores.memory.port import StagingStore, TextStore
+from services.stores.memory.port import ErasableMemory, StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
 from services.upkeep.parts import Stores as Upkept
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
@@ -54,25 +57,25 @@ class Parts:
     engine: Engine
     vocabulary: Vocabulary
     now: Callable[[], Instant]
-    erase_memory: Callable[[Scope], Awaitable[None]]
-    """Removes every row of a graph from the memory store."""
+    memory: ErasableMemory
 
 
-class Resolver(Deciding, Carrying):
+class Resolver(Deciding, Carrying, Erasing):
     """Keeps the graph one graph. Any replica can answer any call: all state is in the stores."""
 
     def __init__(self, parts: Parts) -> None:
         self._graph: GraphStore = parts.stores.graph
+        readings = parts.stores.readings
         self._text = parts.text
         self._clocks = parts.stores.revisions.clocks
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
         self._lexicons = lexicons = Lexicons(parts.stores.readings, self._graph, parts.vocabulary)
         index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
-        self._publisher = Publisher(parts.stores, index, lexicons, parts.now)
-        self._sameness = Sameness(
-            self._graph, parts.stores.readings, parts.vectors, parts.embedder, parts.engine
-        )
+        self._scopes = ScopeErasing(self._graph, parts.memory, parts.vectors)
+        self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
+        self._removing = Removing(parts.stores, parts.memory, parts.vectors, self._publisher, parts.now)
+        self._sameness = Sameness(self._graph, readings, parts.vectors, parts.embedder, parts.engine)
         self._verdicts = Verdicts(
             self._graph,
             parts.vectors,
@@ -81,14 +84,7 @@ class Resolver(Deciding, Carrying):
             lexicons,
             parts.stores.readings,
             parts.text,
-            Likening(
-                self._graph,
-                parts.stores.readings,
-                parts.vectors,
-                parts.embedder,
-                parts.engine,
-                parts.vocabulary,
-            ),
+            Likening(self._graph, readings, parts.vectors, parts.embedder, parts.engine, parts.vocabulary),
             parts.now,
         )
         self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
@@ -107,7 +103,7 @@ class Resolver(Deciding, Carrying):
         self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
-        self._carried = Carried(carried_stores(parts), parts.vocabulary, self.mending, parts.erase_memory)
+        self._carried = Carried(carried_stores(parts), parts.vocabulary, self.mending, parts.memory.erase)
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""

@@ -54,7 +54,8 @@ def _classifier(engine: Engine) -> object:
 def _preprocessor(resources: "Resources") -> object:
     from services.preprocessor.service import Preprocessor
 
-    return Preprocessor(resources.memory.text, resources.vectors, resources.embedder, resources.now)
+    memory = resources.memory
+    return Preprocessor(memory.text, resources.vectors, resources.embedder, resources.now, memory)
 
 
 def _resolver(resources: "Resources") -> object:
@@ -72,7 +73,7 @@ def _resolver(resources: "Resources") -> object:
             engine=resources.engine,
             vocabulary=default_vocabulary(),
             now=resources.now,
-            erase_memory=memory.erase,
+            memory=memory,
         )
     )
 

@@ -46,8 +46,9 @@ def error_of(exception: BaseException) -> ServiceError:
             return exception
         case stores.StoreUnavailable() | stores.SchemaUnusable():
             return errors.StoreDown(exception.component)
-        case stores.WriteConflict():
-            return errors.Conflict()
+        case stores.WriteConflict() | stores.ScopeErased():
+            lost = isinstance(exception, stores.WriteConflict)
+            return errors.Conflict() if lost else errors.GraphErased()
         case stores.UnstorableText():
             return errors.ValidationFailed(
                 Violation("", "text holds NUL or lone surrogates", "text.storable")

@@ -3,6 +3,7 @@
 StoreError
 ├── StoreUnavailable    the store can't be reached or timed out; safe to repeat later
 ├── WriteConflict       somebody changed it first; read again, then repeat
+├── ScopeErased         the graph is being erased, or was since it was read
 ├── UnstorableText      text that the store refuses (NUL or lone surrogates); repeating can't help
 └── SchemaUnusable      the store can't be opened by this version
     ├── SchemaDiffers   another version made the tables, and left no revision to start from
@@ -29,6 +30,10 @@ class StoreUnavailable(StoreError):
 
 class WriteConflict(StoreError):
     """A compare-and-set found another value."""
+
+
+class ScopeErased(StoreError):
+    """The graph is being erased, or was since the writer read it. What he was about to write is void."""
 
 
 class UnstorableText(StoreError):

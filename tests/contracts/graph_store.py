@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from services.stores.graph.port import GraphStore
 from tests.builders import Maker, a_scope
 from tests.contracts.graph_base import Capability, GraphSuite
+from tests.contracts.graph_erasing import GraphErasing
 from tests.contracts.graph_isolation import GraphIsolation
 from tests.contracts.graph_lists import GraphLists
 from tests.contracts.graph_model import Comparison, asked, entity_filters, filters, forgettings, histories
@@ -19,7 +20,7 @@ from tests.examples import one_in
 __all__ = ["Capability", "GraphStoreContract", "GraphSuite"]
 
 
-class GraphStoreContract(GraphWrites, GraphTime, GraphLists, GraphWalks, GraphIsolation):
+class GraphStoreContract(GraphWrites, GraphTime, GraphLists, GraphWalks, GraphErasing, GraphIsolation):
     """Subclasses give `make_store` and `place`, and name what they lack, with a reason."""
 
     @pytest.mark.timeout(600)

@@ -363,27 +363,3 @@ class GraphWrites(GraphSuite):
         assert (await store.records(make.scope, [rival.statements[0].id])).verdicts[0].why == ""
         with pytest.raises(UnstorableText):
             await store.forget(make.scope, Forgetting(Revision(5), retold=[(statement.id, "nul \x00")]))
-
-    async def test_erase_leaves_nothing_and_touches_no_other(self, store: GraphStore, make: Maker) -> None:
-        twin = Maker(a_scope("other"))
-        for maker in (make, twin):
-            fact = maker.fact("Mara", "lives in", "Paris")
-            statement = fact.statements[0]
-            await store.apply(maker.scope, fact)
-            end = maker.end(statement, on("2024-01-01"))
-            more = Commit(
-                Revision(2), ends=[end], revocations=[revoking(end)], closed=[closing(fact.opened[0])]
-            )
-            await store.apply(maker.scope, more)
-        for _ in range(2):
-            await store.erase(make.scope)
-        fact = make.fact("Mara", "lives in", "Paris")
-        assert await store.entities(make.scope, [node.id for node in fact.entities]) == []
-        assert await store.records(make.scope, [fact.statements[0].id]) == Records([], [], [], [], [], [])
-        assert await store.aliases(make.scope, Revision(9)) == []
-        assert (await store.scan(make.scope, Page())).items == []
-        assert len((await store.scan(twin.scope, Page())).items) == 1
-        # What comes after an erasure is new: no old revocation or closed span falls on it.
-        await store.apply(make.scope, fact)
-        [view] = await listed(store, make, AsOf(Revision(9)))
-        assert view.spans == (fact.opened[0],)

@@ -267,6 +267,26 @@ class NaiveGraph:
             graph.entities[node] = replace(graph.entities[node], name="", key="", aliases=())
         graph.aliases = {key: value for key, value in graph.aliases.items() if key[2] not in entities}
 
+    async def purge(
+        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
+    ) -> None:
+        graph, gone = self._graphs[scope], set(statements)
+        for records in (graph.claims, graph.ends, graph.denials, graph.spans):
+            for id in [one.id for one in records.values() if one.statement in gone]:
+                del records[id]
+        for id in [one.id for one in graph.verdicts.values() if {one.left, one.right} & gone]:
+            del graph.verdicts[id]
+        graph.statements = {id: one for id, one in graph.statements.items() if id not in gone}
+        graph.entities = {id: one for id, one in graph.entities.items() if id not in entities}
+        graph.aliases = {key: value for key, value in graph.aliases.items() if key[2] not in entities}
+
+    async def rows(self, scope: Scope) -> Mapping[str, int]:
+        graph = self._graphs.get(scope)
+        found = (
+            {} if graph is None else {"entities": len(graph.entities), "statements": len(graph.statements)}
+        )
+        return {kind: count for kind, count in found.items() if count}
+
     async def erase(self, scope: Scope) -> None:
         self._graphs.pop(scope, None)
 

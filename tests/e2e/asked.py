@@ -197,6 +197,16 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/RestoreVoiceAspect": lambda ids: memory_voice_pb2.RestoreVoiceAspectRequest(
         graph_id=ids.graph, voice_aspect_id=ids.voice, request_id=f"restore-{ids.voice}"
     ),
+    "PrivacyService/EraseGraph": lambda ids: privacy_pb2.EraseGraphRequest(
+        graph_id=ids.graph, request_id=f"erase-{ids.episode}"
+    ),
+    "PrivacyService/EraseEntity": lambda ids: privacy_pb2.EraseEntityRequest(
+        graph_id=ids.graph, entity=an_entity(ids), request_id=f"erase-{ids.subject}"
+    ),
+    "PrivacyService/EraseTenant": lambda _: privacy_pb2.EraseTenantRequest(
+        tenant_id="one", request_id="erase"
+    ),
+    "PrivacyService/GetErasure": lambda ids: privacy_pb2.GetErasureRequest(erasure_id=ids.job),
     "PrivacyService/ListAuditEvents": lambda ids: privacy_pb2.ListAuditEventsRequest(
         graph_id=ids.graph, target_id=ids.statement
     ),
@@ -264,6 +274,8 @@ NO_PLACE = {
     "MemoryService/SplitEntity": "ENTITY_NOT_FOUND",
     "RecallService/Recall": "ENTITY_NOT_FOUND",
     "RecallService/GetSubgraph": "ENTITY_NOT_FOUND",
+    "PrivacyService/EraseEntity": "ENTITY_NOT_FOUND",
+    "PrivacyService/GetErasure": "ERASURE_NOT_FOUND",
     "JobService/GetJob": "JOB_NOT_FOUND",
     "JobService/CancelJob": "JOB_NOT_FOUND",
     "JobService/RetryJob": "JOB_NOT_FOUND",
@@ -289,6 +301,9 @@ UNLIKE_A_READ = {
     "MemoryService/RetractSource",
     "MemoryService/DeleteEpisode",
     "JobService/CancelJob",
+    "PrivacyService/EraseGraph",
+    "PrivacyService/EraseEntity",
+    "PrivacyService/GetErasure",
     "JobService/RetryJob",
 }
 """What is asked for would be gone, or has ended."""

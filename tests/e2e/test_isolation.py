@@ -12,8 +12,9 @@ import pytest_asyncio
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from gateway.keys import KeyScope
 from gateway.paging import sealed
-from gateway.rpcs import SERVICES, path
+from gateway.rpcs import RPCS, SERVICES, path
 from palimpsest.v1 import (
     credits_pb2,
     episode_pb2,
@@ -125,7 +126,7 @@ async def twins(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Twins
         await engine.aclose()
 
 
-OPERATORS = [name for name in ASKED if name.startswith("AdminService/")]
+OPERATORS = [name for name in ASKED if RPCS[f"/palimpsest.v1.{name}"].scope is KeyScope.OPERATOR]
 TENANTS = [name for name in ASKED if name not in OPERATORS]
 
 

@@ -131,7 +131,7 @@ async def a_world(
         engine=engine,
         vocabulary=vocabulary(single),
         now=clock,
-        erase_memory=memory.erase,
+        memory=memory,
     )
     try:
         yield World(Resolver(parts), graph, memory, vectors, engine, clock, parts)

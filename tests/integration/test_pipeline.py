@@ -14,6 +14,7 @@ from gateway.credits.money import DEFAULT_PRICES, MicroCredits
 from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
+from gateway.ingest.erasing import Erasing
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
@@ -201,7 +202,8 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         retracting = Retracting(documents, jobs, progress, IMPATIENT.patience)
         retrying = Retrying(services, jobs, progress, IMPATIENT.patience, IMPATIENT.store_seconds)
         rebuilding = Rebuilding(services, jobs, IMPATIENT.patience, IMPATIENT.model_seconds)
-        pipeline = Pipeline(engine, jobs, steps, retracting, retrying, rebuilding, endings)
+        erasing = Erasing.over(engine, services, stores, IMPATIENT)
+        pipeline = Pipeline(engine, jobs, steps, retracting, retrying, rebuilding, endings, erasing)
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from palimpsest.internal.v1 import erasing_pb2 as palimpsest_dot_internal_dot_v1_dot_erasing__pb2
 from palimpsest.internal.v1 import values_pb2 as palimpsest_dot_internal_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)palimpsest/internal/v1/preprocessor.proto\x12\x16palimpsest.internal.v1\x1a#palimpsest/internal/v1/values.proto\"r\n\rSourceMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0f\n\x07speaker\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x14\n\x07said_at\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\n\n\x08_said_at\"\xae\x02\n\x06Source\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x37\n\x08messages\x18\x03 \x03(\x0b\x32%.palimpsest.internal.v1.SourceMessage\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x05 \x01(\t\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12\x16\n\x0ereference_time\x18\x08 \x01(\x03\x12>\n\x08metadata\x18\t \x03(\x0b\x32,.palimpsest.internal.v1.Source.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"S\n\x11PreprocessRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12.\n\x06source\x18\x02 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Source\"<\n\x05\x43hunk\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\x12\x0f\n\x07nothing\x18\x03 \x01(\t\"\xc4\x01\n\x12PreprocessResponse\x12-\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x1d.palimpsest.internal.v1.Chunk\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\x12\x14\n\x0ctokens_saved\x18\x03 \x01(\x05\x12\x0f\n\x07version\x18\x04 \x01(\x05\x12\x0f\n\x07nothing\x18\x05 \x01(\t\x12\x1b\n\x13removed_passage_ids\x18\x06 \x03(\t\x12\x1a\n\x12version_episode_id\x18\x07 \x01(\t\"7\n\x0e\x41ssertionGroup\x12\x16\n\x0ereference_time\x18\x01 \x01(\x03\x12\r\n\x05lines\x18\x02 \x03(\t\"q\n\x17RecordAssertionsRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x36\n\x06groups\x18\x03 \x03(\x0b\x32&.palimpsest.internal.v1.AssertionGroup\"M\n\x18RecordAssertionsResponse\x12\x31\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Episode\">\n\x0cQuoteRequest\x12.\n\x06source\x18\x01 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Source\"/\n\rQuoteResponse\x12\x0e\n\x06tokens\x18\x01 \x01(\x05\x12\x0e\n\x06\x63hunks\x18\x02 \x01(\x05\":\n\x12GetDocumentRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"\xd3\x01\n\x13GetDocumentResponse\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x16\n\x0ereference_time\x18\x05 \x01(\x03\x12\x12\n\ncreated_at\x18\x06 \x01(\x03\x12=\n\x08versions\x18\x07 \x03(\x0b\x32+.palimpsest.internal.v1.DocumentVersionHead\x12\x0e\n\x06source\x18\x08 \x01(\t\"\xb1\x01\n\x13\x44ocumentVersionHead\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x03\x12\x0e\n\x06tokens\x18\x04 \x01(\x05\x12\x12\n\ntokens_new\x18\x05 \x01(\x05\x12\x16\n\x0ereference_time\x18\x06 \x01(\x03\x12\x12\n\ncreated_at\x18\x07 \x01(\x03\x12\x0e\n\x06job_id\x18\x08 \x01(\t\x12\r\n\x05title\x18\t \x01(\t\".\n\x18\x44\x65leteEpisodeTextRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\",\n\x19\x44\x65leteEpisodeTextResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\"*\n\x14MarkUnlearnedRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"\x17\n\x15MarkUnlearnedResponse\"$\n\rTakeUpRequest\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\"!\n\x0eTakeUpResponse\x12\x0f\n\x07nothing\x18\x01 \x03(\t\"0\n\x19\x44\x65leteEpisodeTextsRequest\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\"@\n\x1a\x44\x65leteEpisodeTextsResponse\x12\x10\n\x08\x65pisodes\x18\x01 \x01(\x05\x12\x10\n\x08passages\x18\x02 \x01(\x05\"A\n\x19\x44\x65leteDocumentTextRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"\x8e\x01\n\x1a\x44\x65leteDocumentTextResponse\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\x12\x10\n\x08\x65pisodes\x18\x02 \x01(\x05\x12\x10\n\x08passages\x18\x03 \x01(\x05\x12\x37\n\x0bwithdrawals\x18\x04 \x03(\x0b\x32\".palimpsest.internal.v1.Withdrawal\"2\n\x11ListSourceRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x05\"I\n\rSourceEpisode\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\"M\n\x12ListSourceResponse\x12\x37\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32%.palimpsest.internal.v1.SourceEpisode2\xcf\x08\n\x13PreprocessorService\x12\x63\n\nPreprocess\x12).palimpsest.internal.v1.PreprocessRequest\x1a*.palimpsest.internal.v1.PreprocessResponse\x12u\n\x10RecordAssertions\x12/.palimpsest.internal.v1.RecordAssertionsRequest\x1a\x30.palimpsest.internal.v1.RecordAssertionsResponse\x12T\n\x05Quote\x12$.palimpsest.internal.v1.QuoteRequest\x1a%.palimpsest.internal.v1.QuoteResponse\x12\x66\n\x0bGetDocument\x12*.palimpsest.internal.v1.GetDocumentRequest\x1a+.palimpsest.internal.v1.GetDocumentResponse\x12x\n\x11\x44\x65leteEpisodeText\x12\x30.palimpsest.internal.v1.DeleteEpisodeTextRequest\x1a\x31.palimpsest.internal.v1.DeleteEpisodeTextResponse\x12{\n\x12\x44\x65leteEpisodeTexts\x12\x31.palimpsest.internal.v1.DeleteEpisodeTextsRequest\x1a\x32.palimpsest.internal.v1.DeleteEpisodeTextsResponse\x12{\n\x12\x44\x65leteDocumentText\x12\x31.palimpsest.internal.v1.DeleteDocumentTextRequest\x1a\x32.palimpsest.internal.v1.DeleteDocumentTextResponse\x12\x63\n\nListSource\x12).palimpsest.internal.v1.ListSourceRequest\x1a*.palimpsest.internal.v1.ListSourceResponse\x12l\n\rMarkUnlearned\x12,.palimpsest.internal.v1.MarkUnlearnedRequest\x1a-.palimpsest.internal.v1.MarkUnlearnedResponse\x12W\n\x06TakeUp\x12%.palimpsest.internal.v1.TakeUpRequest\x1a&.palimpsest.internal.v1.TakeUpResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)palimpsest/internal/v1/preprocessor.proto\x12\x16palimpsest.internal.v1\x1a$palimpsest/internal/v1/erasing.proto\x1a#palimpsest/internal/v1/values.proto\"r\n\rSourceMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0f\n\x07speaker\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x14\n\x07said_at\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\n\n\x08_said_at\"\xae\x02\n\x06Source\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x37\n\x08messages\x18\x03 \x03(\x0b\x32%.palimpsest.internal.v1.SourceMessage\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x05 \x01(\t\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12\x16\n\x0ereference_time\x18\x08 \x01(\x03\x12>\n\x08metadata\x18\t \x03(\x0b\x32,.palimpsest.internal.v1.Source.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"S\n\x11PreprocessRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12.\n\x06source\x18\x02 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Source\"<\n\x05\x43hunk\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\x12\x0f\n\x07nothing\x18\x03 \x01(\t\"\xc4\x01\n\x12PreprocessResponse\x12-\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x1d.palimpsest.internal.v1.Chunk\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\x12\x14\n\x0ctokens_saved\x18\x03 \x01(\x05\x12\x0f\n\x07version\x18\x04 \x01(\x05\x12\x0f\n\x07nothing\x18\x05 \x01(\t\x12\x1b\n\x13removed_passage_ids\x18\x06 \x03(\t\x12\x1a\n\x12version_episode_id\x18\x07 \x01(\t\"7\n\x0e\x41ssertionGroup\x12\x16\n\x0ereference_time\x18\x01 \x01(\x03\x12\r\n\x05lines\x18\x02 \x03(\t\"q\n\x17RecordAssertionsRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x36\n\x06groups\x18\x03 \x03(\x0b\x32&.palimpsest.internal.v1.AssertionGroup\"M\n\x18RecordAssertionsResponse\x12\x31\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Episode\">\n\x0cQuoteRequest\x12.\n\x06source\x18\x01 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Source\"/\n\rQuoteResponse\x12\x0e\n\x06tokens\x18\x01 \x01(\x05\x12\x0e\n\x06\x63hunks\x18\x02 \x01(\x05\":\n\x12GetDocumentRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"\xd3\x01\n\x13GetDocumentResponse\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x16\n\x0ereference_time\x18\x05 \x01(\x03\x12\x12\n\ncreated_at\x18\x06 \x01(\x03\x12=\n\x08versions\x18\x07 \x03(\x0b\x32+.palimpsest.internal.v1.DocumentVersionHead\x12\x0e\n\x06source\x18\x08 \x01(\t\"\xb1\x01\n\x13\x44ocumentVersionHead\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x03\x12\x0e\n\x06tokens\x18\x04 \x01(\x05\x12\x12\n\ntokens_new\x18\x05 \x01(\x05\x12\x16\n\x0ereference_time\x18\x06 \x01(\x03\x12\x12\n\ncreated_at\x18\x07 \x01(\x03\x12\x0e\n\x06job_id\x18\x08 \x01(\t\x12\r\n\x05title\x18\t \x01(\t\".\n\x18\x44\x65leteEpisodeTextRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\",\n\x19\x44\x65leteEpisodeTextResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\"*\n\x14MarkUnlearnedRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"\x17\n\x15MarkUnlearnedResponse\"$\n\rTakeUpRequest\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\"!\n\x0eTakeUpResponse\x12\x0f\n\x07nothing\x18\x01 \x03(\t\"0\n\x19\x44\x65leteEpisodeTextsRequest\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\"@\n\x1a\x44\x65leteEpisodeTextsResponse\x12\x10\n\x08\x65pisodes\x18\x01 \x01(\x05\x12\x10\n\x08passages\x18\x02 \x01(\x05\"A\n\x19\x44\x65leteDocumentTextRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"\x8e\x01\n\x1a\x44\x65leteDocumentTextResponse\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\x12\x10\n\x08\x65pisodes\x18\x02 \x01(\x05\x12\x10\n\x08passages\x18\x03 \x01(\x05\x12\x37\n\x0bwithdrawals\x18\x04 \x03(\x0b\x32\".palimpsest.internal.v1.Withdrawal\"2\n\x11ListSourceRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x05\"I\n\rSourceEpisode\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\"M\n\x12ListSourceResponse\x12\x37\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32%.palimpsest.internal.v1.SourceEpisode2\xbd\t\n\x13PreprocessorService\x12\x63\n\nPreprocess\x12).palimpsest.internal.v1.PreprocessRequest\x1a*.palimpsest.internal.v1.PreprocessResponse\x12u\n\x10RecordAssertions\x12/.palimpsest.internal.v1.RecordAssertionsRequest\x1a\x30.palimpsest.internal.v1.RecordAssertionsResponse\x12T\n\x05Quote\x12$.palimpsest.internal.v1.QuoteRequest\x1a%.palimpsest.internal.v1.QuoteResponse\x12\x66\n\x0bGetDocument\x12*.palimpsest.internal.v1.GetDocumentRequest\x1a+.palimpsest.internal.v1.GetDocumentResponse\x12x\n\x11\x44\x65leteEpisodeText\x12\x30.palimpsest.internal.v1.DeleteEpisodeTextRequest\x1a\x31.palimpsest.internal.v1.DeleteEpisodeTextResponse\x12{\n\x12\x44\x65leteEpisodeTexts\x12\x31.palimpsest.internal.v1.DeleteEpisodeTextsRequest\x1a\x32.palimpsest.internal.v1.DeleteEpisodeTextsResponse\x12{\n\x12\x44\x65leteDocumentText\x12\x31.palimpsest.internal.v1.DeleteDocumentTextRequest\x1a\x32.palimpsest.internal.v1.DeleteDocumentTextResponse\x12\x63\n\nListSource\x12).palimpsest.internal.v1.ListSourceRequest\x1a*.palimpsest.internal.v1.ListSourceResponse\x12l\n\rMarkUnlearned\x12,.palimpsest.internal.v1.MarkUnlearnedRequest\x1a-.palimpsest.internal.v1.MarkUnlearnedResponse\x12l\n\rEraseMentions\x12,.palimpsest.internal.v1.EraseMentionsRequest\x1a-.palimpsest.internal.v1.EraseMentionsResponse\x12W\n\x06TakeUp\x12%.palimpsest.internal.v1.TakeUpRequest\x1a&.palimpsest.internal.v1.TakeUpResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,60 +35,60 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SOURCE_METADATAENTRY']._loaded_options = None
   _globals['_SOURCE_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_SOURCEMESSAGE']._serialized_start=106
-  _globals['_SOURCEMESSAGE']._serialized_end=220
-  _globals['_SOURCE']._serialized_start=223
-  _globals['_SOURCE']._serialized_end=525
-  _globals['_SOURCE_METADATAENTRY']._serialized_start=478
-  _globals['_SOURCE_METADATAENTRY']._serialized_end=525
-  _globals['_PREPROCESSREQUEST']._serialized_start=527
-  _globals['_PREPROCESSREQUEST']._serialized_end=610
-  _globals['_CHUNK']._serialized_start=612
-  _globals['_CHUNK']._serialized_end=672
-  _globals['_PREPROCESSRESPONSE']._serialized_start=675
-  _globals['_PREPROCESSRESPONSE']._serialized_end=871
-  _globals['_ASSERTIONGROUP']._serialized_start=873
-  _globals['_ASSERTIONGROUP']._serialized_end=928
-  _globals['_RECORDASSERTIONSREQUEST']._serialized_start=930
-  _globals['_RECORDASSERTIONSREQUEST']._serialized_end=1043
-  _globals['_RECORDASSERTIONSRESPONSE']._serialized_start=1045
-  _globals['_RECORDASSERTIONSRESPONSE']._serialized_end=1122
-  _globals['_QUOTEREQUEST']._serialized_start=1124
-  _globals['_QUOTEREQUEST']._serialized_end=1186
-  _globals['_QUOTERESPONSE']._serialized_start=1188
-  _globals['_QUOTERESPONSE']._serialized_end=1235
-  _globals['_GETDOCUMENTREQUEST']._serialized_start=1237
-  _globals['_GETDOCUMENTREQUEST']._serialized_end=1295
-  _globals['_GETDOCUMENTRESPONSE']._serialized_start=1298
-  _globals['_GETDOCUMENTRESPONSE']._serialized_end=1509
-  _globals['_DOCUMENTVERSIONHEAD']._serialized_start=1512
-  _globals['_DOCUMENTVERSIONHEAD']._serialized_end=1689
-  _globals['_DELETEEPISODETEXTREQUEST']._serialized_start=1691
-  _globals['_DELETEEPISODETEXTREQUEST']._serialized_end=1737
-  _globals['_DELETEEPISODETEXTRESPONSE']._serialized_start=1739
-  _globals['_DELETEEPISODETEXTRESPONSE']._serialized_end=1783
-  _globals['_MARKUNLEARNEDREQUEST']._serialized_start=1785
-  _globals['_MARKUNLEARNEDREQUEST']._serialized_end=1827
-  _globals['_MARKUNLEARNEDRESPONSE']._serialized_start=1829
-  _globals['_MARKUNLEARNEDRESPONSE']._serialized_end=1852
-  _globals['_TAKEUPREQUEST']._serialized_start=1854
-  _globals['_TAKEUPREQUEST']._serialized_end=1890
-  _globals['_TAKEUPRESPONSE']._serialized_start=1892
-  _globals['_TAKEUPRESPONSE']._serialized_end=1925
-  _globals['_DELETEEPISODETEXTSREQUEST']._serialized_start=1927
-  _globals['_DELETEEPISODETEXTSREQUEST']._serialized_end=1975
-  _globals['_DELETEEPISODETEXTSRESPONSE']._serialized_start=1977
-  _globals['_DELETEEPISODETEXTSRESPONSE']._serialized_end=2041
-  _globals['_DELETEDOCUMENTTEXTREQUEST']._serialized_start=2043
-  _globals['_DELETEDOCUMENTTEXTREQUEST']._serialized_end=2108
-  _globals['_DELETEDOCUMENTTEXTRESPONSE']._serialized_start=2111
-  _globals['_DELETEDOCUMENTTEXTRESPONSE']._serialized_end=2253
-  _globals['_LISTSOURCEREQUEST']._serialized_start=2255
-  _globals['_LISTSOURCEREQUEST']._serialized_end=2305
-  _globals['_SOURCEEPISODE']._serialized_start=2307
-  _globals['_SOURCEEPISODE']._serialized_end=2380
-  _globals['_LISTSOURCERESPONSE']._serialized_start=2382
-  _globals['_LISTSOURCERESPONSE']._serialized_end=2459
-  _globals['_PREPROCESSORSERVICE']._serialized_start=2462
-  _globals['_PREPROCESSORSERVICE']._serialized_end=3565
+  _globals['_SOURCEMESSAGE']._serialized_start=144
+  _globals['_SOURCEMESSAGE']._serialized_end=258
+  _globals['_SOURCE']._serialized_start=261
+  _globals['_SOURCE']._serialized_end=563
+  _globals['_SOURCE_METADATAENTRY']._serialized_start=516
+  _globals['_SOURCE_METADATAENTRY']._serialized_end=563
+  _globals['_PREPROCESSREQUEST']._serialized_start=565
+  _globals['_PREPROCESSREQUEST']._serialized_end=648
+  _globals['_CHUNK']._serialized_start=650
+  _globals['_CHUNK']._serialized_end=710
+  _globals['_PREPROCESSRESPONSE']._serialized_start=713
+  _globals['_PREPROCESSRESPONSE']._serialized_end=909
+  _globals['_ASSERTIONGROUP']._serialized_start=911
+  _globals['_ASSERTIONGROUP']._serialized_end=966
+  _globals['_RECORDASSERTIONSREQUEST']._serialized_start=968
+  _globals['_RECORDASSERTIONSREQUEST']._serialized_end=1081
+  _globals['_RECORDASSERTIONSRESPONSE']._serialized_start=1083
+  _globals['_RECORDASSERTIONSRESPONSE']._serialized_end=1160
+  _globals['_QUOTEREQUEST']._serialized_start=1162
+  _globals['_QUOTEREQUEST']._serialized_end=1224
+  _globals['_QUOTERESPONSE']._serialized_start=1226
+  _globals['_QUOTERESPONSE']._serialized_end=1273
+  _globals['_GETDOCUMENTREQUEST']._serialized_start=1275
+  _globals['_GETDOCUMENTREQUEST']._serialized_end=1333
+  _globals['_GETDOCUMENTRESPONSE']._serialized_start=1336
+  _globals['_GETDOCUMENTRESPONSE']._serialized_end=1547
+  _globals['_DOCUMENTVERSIONHEAD']._serialized_start=1550
+  _globals['_DOCUMENTVERSIONHEAD']._serialized_end=1727
+  _globals['_DELETEEPISODETEXTREQUEST']._serialized_start=1729
+  _globals['_DELETEEPISODETEXTREQUEST']._serialized_end=1775
+  _globals['_DELETEEPISODETEXTRESPONSE']._serialized_start=1777
+  _globals['_DELETEEPISODETEXTRESPONSE']._serialized_end=1821
+  _globals['_MARKUNLEARNEDREQUEST']._serialized_start=1823
+  _globals['_MARKUNLEARNEDREQUEST']._serialized_end=1865
+  _globals['_MARKUNLEARNEDRESPONSE']._serialized_start=1867
+  _globals['_MARKUNLEARNEDRESPONSE']._serialized_end=1890
+  _globals['_TAKEUPREQUEST']._serialized_start=1892
+  _globals['_TAKEUPREQUEST']._serialized_end=1928
+  _globals['_TAKEUPRESPONSE']._serialized_start=1930
+  _globals['_TAKEUPRESPONSE']._serialized_end=1963
+  _globals['_DELETEEPISODETEXTSREQUEST']._serialized_start=1965
+  _globals['_DELETEEPISODETEXTSREQUEST']._serialized_end=2013
+  _globals['_DELETEEPISODETEXTSRESPONSE']._serialized_start=2015
+  _globals['_DELETEEPISODETEXTSRESPONSE']._serialized_end=2079
+  _globals['_DELETEDOCUMENTTEXTREQUEST']._serialized_start=2081
+  _globals['_DELETEDOCUMENTTEXTREQUEST']._serialized_end=2146
+  _globals['_DELETEDOCUMENTTEXTRESPONSE']._serialized_start=2149
+  _globals['_DELETEDOCUMENTTEXTRESPONSE']._serialized_end=2291
+  _globals['_LISTSOURCEREQUEST']._serialized_start=2293
+  _globals['_LISTSOURCEREQUEST']._serialized_end=2343
+  _globals['_SOURCEEPISODE']._serialized_start=2345
+  _globals['_SOURCEEPISODE']._serialized_end=2418
+  _globals['_LISTSOURCERESPONSE']._serialized_start=2420
+  _globals['_LISTSOURCERESPONSE']._serialized_end=2497
+  _globals['_PREPROCESSORSERVICE']._serialized_start=2500
+  _globals['_PREPROCESSORSERVICE']._serialized_end=3713
 # @@protoc_insertion_point(module_scope)

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from palimpsest.internal.v1 import erasing_pb2 as palimpsest_dot_internal_dot_v1_dot_erasing__pb2
 from palimpsest.internal.v1 import preprocessor_pb2 as palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -80,6 +81,11 @@ class PreprocessorServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedResponse.FromString,
                 _registered_method=True)
+        self.EraseMentions = channel.unary_unary(
+                '/palimpsest.internal.v1.PreprocessorService/EraseMentions',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseMentionsRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseMentionsResponse.FromString,
+                _registered_method=True)
         self.TakeUp = channel.unary_unary(
                 '/palimpsest.internal.v1.PreprocessorService/TakeUp',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpRequest.SerializeToString,
@@ -154,6 +160,14 @@ class PreprocessorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def EraseMentions(self, request, context):
+        """Removes passages that name somebody, from episodes and documents, and the name from what else is kept.
+        Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def TakeUp(self, request, context):
         """Before episodes whose understanding failed are tried again: counts their passages as known again, and
         says of which there is nothing to understand any more. Idempotent.
@@ -209,6 +223,11 @@ def add_PreprocessorServiceServicer_to_server(servicer, server):
                     servicer.MarkUnlearned,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedResponse.SerializeToString,
+            ),
+            'EraseMentions': grpc.unary_unary_rpc_method_handler(
+                    servicer.EraseMentions,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseMentionsRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseMentionsResponse.SerializeToString,
             ),
             'TakeUp': grpc.unary_unary_rpc_method_handler(
                     servicer.TakeUp,
@@ -460,6 +479,33 @@ class PreprocessorService:
             '/palimpsest.internal.v1.PreprocessorService/MarkUnlearned',
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.MarkUnlearnedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EraseMentions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.PreprocessorService/EraseMentions',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseMentionsRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseMentionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,6 +5,7 @@ The preprocessor: owns documents, versions, episodes and passages."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import erasing_pb2 as _erasing_pb2
 from palimpsest.internal.v1 import preprocessor_pb2 as _preprocessor_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -51,6 +52,10 @@ class PreprocessorServiceStub:
     """The first episodes of a source that are still there."""
     MarkUnlearned: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.MarkUnlearnedRequest, _preprocessor_pb2.MarkUnlearnedResponse]
     """Says that understanding an episode failed: said again, its text is new. Idempotent."""
+    EraseMentions: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.EraseMentionsRequest, _erasing_pb2.EraseMentionsResponse]
+    """Removes passages that name somebody, from episodes and documents, and the name from what else is kept.
+    Idempotent.
+    """
     TakeUp: _grpc.UnaryUnaryMultiCallable[_preprocessor_pb2.TakeUpRequest, _preprocessor_pb2.TakeUpResponse]
     """Before episodes whose understanding failed are tried again: counts their passages as known again, and
     says of which there is nothing to understand any more. Idempotent.
@@ -79,6 +84,10 @@ class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
     """The first episodes of a source that are still there."""
     MarkUnlearned: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.MarkUnlearnedRequest, _preprocessor_pb2.MarkUnlearnedResponse]  # type: ignore[assignment]
     """Says that understanding an episode failed: said again, its text is new. Idempotent."""
+    EraseMentions: _aio.UnaryUnaryMultiCallable[_erasing_pb2.EraseMentionsRequest, _erasing_pb2.EraseMentionsResponse]  # type: ignore[assignment]
+    """Removes passages that name somebody, from episodes and documents, and the name from what else is kept.
+    Idempotent.
+    """
     TakeUp: _aio.UnaryUnaryMultiCallable[_preprocessor_pb2.TakeUpRequest, _preprocessor_pb2.TakeUpResponse]  # type: ignore[assignment]
     """Before episodes whose understanding failed are tried again: counts their passages as known again, and
     says of which there is nothing to understand any more. Idempotent.
@@ -158,6 +167,16 @@ class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_preprocessor_pb2.MarkUnlearnedResponse, _abc.Awaitable[_preprocessor_pb2.MarkUnlearnedResponse]]:
         """Says that understanding an episode failed: said again, its text is new. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def EraseMentions(
+        self,
+        request: _erasing_pb2.EraseMentionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.EraseMentionsResponse, _abc.Awaitable[_erasing_pb2.EraseMentionsResponse]]:
+        """Removes passages that name somebody, from episodes and documents, and the name from what else is kept.
+        Idempotent.
+        """
 
     @_abc_1.abstractmethod
     def TakeUp(

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from palimpsest.internal.v1 import erasing_pb2 as palimpsest_dot_internal_dot_v1_dot_erasing__pb2
 from palimpsest.internal.v1 import recall_decisions_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__decisions__pb2
 from palimpsest.internal.v1 import recall_diff_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2
@@ -117,6 +118,11 @@ class RecallServiceStub:
                 '/palimpsest.internal.v1.RecallService/Diff',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffResponse.FromString,
+                _registered_method=True)
+        self.ForgetScope = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ForgetScope',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ForgetScopeRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ForgetScopeResponse.FromString,
                 _registered_method=True)
 
 
@@ -236,6 +242,13 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ForgetScope(self, request, context):
+        """Forgets what this replica has in memory of a graph. Other replicas find out when they are next asked.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RecallServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -318,6 +331,11 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.Diff,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffResponse.SerializeToString,
+            ),
+            'ForgetScope': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForgetScope,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ForgetScopeRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ForgetScopeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -753,6 +771,33 @@ class RecallService:
             '/palimpsest.internal.v1.RecallService/Diff',
             palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForgetScope(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ForgetScope',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ForgetScopeRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ForgetScopeResponse.FromString,
             options,
             channel_credentials,
             insecure,

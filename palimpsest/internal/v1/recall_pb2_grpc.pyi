@@ -5,6 +5,7 @@ Recall: reads memory, owns no rows."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import erasing_pb2 as _erasing_pb2
 from palimpsest.internal.v1 import recall_decisions_pb2 as _recall_decisions_pb2
 from palimpsest.internal.v1 import recall_diff_pb2 as _recall_diff_pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as _recall_lists_pb2
@@ -68,6 +69,8 @@ class RecallServiceStub:
     """The predicates of a graph: declared, shipped and met ones by name."""
     Diff: _grpc.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]
     """What changed between two dates, or between two beliefs."""
+    ForgetScope: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.ForgetScopeRequest, _erasing_pb2.ForgetScopeResponse]
+    """Forgets what this replica has in memory of a graph. Other replicas find out when they are next asked."""
 
 @_typing.type_check_only
 class RecallServiceAsyncStub(RecallServiceStub):
@@ -106,6 +109,8 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """The predicates of a graph: declared, shipped and met ones by name."""
     Diff: _aio.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]  # type: ignore[assignment]
     """What changed between two dates, or between two beliefs."""
+    ForgetScope: _aio.UnaryUnaryMultiCallable[_erasing_pb2.ForgetScopeRequest, _erasing_pb2.ForgetScopeResponse]  # type: ignore[assignment]
+    """Forgets what this replica has in memory of a graph. Other replicas find out when they are next asked."""
 
 class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
     """Finds what matters for a question, and reads everything else."""
@@ -237,5 +242,13 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_diff_pb2.DiffResponse, _abc.Awaitable[_recall_diff_pb2.DiffResponse]]:
         """What changed between two dates, or between two beliefs."""
+
+    @_abc_1.abstractmethod
+    def ForgetScope(
+        self,
+        request: _erasing_pb2.ForgetScopeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.ForgetScopeResponse, _abc.Awaitable[_erasing_pb2.ForgetScopeResponse]]:
+        """Forgets what this replica has in memory of a graph. Other replicas find out when they are next asked."""
 
 def add_RecallServiceServicer_to_server(servicer: RecallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

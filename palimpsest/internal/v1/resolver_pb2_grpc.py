@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from palimpsest.internal.v1 import erasing_pb2 as palimpsest_dot_internal_dot_v1_dot_erasing__pb2
 from palimpsest.internal.v1 import resolver_carrying_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2
 from palimpsest.internal.v1 import resolver_entities_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2
 from palimpsest.internal.v1 import resolver_judging_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2
@@ -107,6 +108,31 @@ class ResolverServiceStub:
                 '/palimpsest.internal.v1.ResolverService/Split',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
+                _registered_method=True)
+        self.CountScope = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/CountScope',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.CountScopeRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.CountScopeResponse.FromString,
+                _registered_method=True)
+        self.EraseScope = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/EraseScope',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseScopeRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseScopeResponse.FromString,
+                _registered_method=True)
+        self.OpenScope = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/OpenScope',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.OpenScopeRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.OpenScopeResponse.FromString,
+                _registered_method=True)
+        self.PlanEntityErasure = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/PlanEntityErasure',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.PlanEntityErasureRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.PlanEntityErasureResponse.FromString,
+                _registered_method=True)
+        self.EraseEntity = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/EraseEntity',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityResponse.FromString,
                 _registered_method=True)
         self.Export = channel.unary_stream(
                 '/palimpsest.internal.v1.ResolverService/Export',
@@ -237,6 +263,41 @@ class ResolverServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CountScope(self, request, context):
+        """Counts what there is of a graph, in every store of the services.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EraseScope(self, request, context):
+        """Removes everything of a graph from every store of the services. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def OpenScope(self, request, context):
+        """Ends an erasure of a graph. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PlanEntityErasure(self, request, context):
+        """Says whom the erasure of an entity is about.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EraseEntity(self, request, context):
+        """Removes everything of an entity. Idempotent by commit id, and by itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Export(self, request, context):
         """Streams everything of the graph as of its published revision, while others go on writing.
         """
@@ -344,6 +405,31 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     servicer.Split,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.SerializeToString,
+            ),
+            'CountScope': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountScope,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.CountScopeRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.CountScopeResponse.SerializeToString,
+            ),
+            'EraseScope': grpc.unary_unary_rpc_method_handler(
+                    servicer.EraseScope,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseScopeRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseScopeResponse.SerializeToString,
+            ),
+            'OpenScope': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenScope,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.OpenScopeRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.OpenScopeResponse.SerializeToString,
+            ),
+            'PlanEntityErasure': grpc.unary_unary_rpc_method_handler(
+                    servicer.PlanEntityErasure,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.PlanEntityErasureRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.PlanEntityErasureResponse.SerializeToString,
+            ),
+            'EraseEntity': grpc.unary_unary_rpc_method_handler(
+                    servicer.EraseEntity,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityResponse.SerializeToString,
             ),
             'Export': grpc.unary_stream_rpc_method_handler(
                     servicer.Export,
@@ -750,6 +836,141 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/Split',
             palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountScope(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/CountScope',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.CountScopeRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.CountScopeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EraseScope(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/EraseScope',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseScopeRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseScopeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OpenScope(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/OpenScope',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.OpenScopeRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.OpenScopeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PlanEntityErasure(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/PlanEntityErasure',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.PlanEntityErasureRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.PlanEntityErasureResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EraseEntity(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/EraseEntity',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.EraseEntityResponse.FromString,
             options,
             channel_credentials,
             insecure,

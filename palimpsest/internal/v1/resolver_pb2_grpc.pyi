@@ -5,6 +5,7 @@ The resolver: owns entities, statements, records, spans, voice aspects and revis
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from palimpsest.internal.v1 import erasing_pb2 as _erasing_pb2
 from palimpsest.internal.v1 import resolver_carrying_pb2 as _resolver_carrying_pb2
 from palimpsest.internal.v1 import resolver_entities_pb2 as _resolver_entities_pb2
 from palimpsest.internal.v1 import resolver_judging_pb2 as _resolver_judging_pb2
@@ -64,6 +65,16 @@ class ResolverServiceStub:
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]
     """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+    CountScope: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.CountScopeRequest, _erasing_pb2.CountScopeResponse]
+    """Counts what there is of a graph, in every store of the services."""
+    EraseScope: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.EraseScopeRequest, _erasing_pb2.EraseScopeResponse]
+    """Removes everything of a graph from every store of the services. Idempotent."""
+    OpenScope: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.OpenScopeRequest, _erasing_pb2.OpenScopeResponse]
+    """Ends an erasure of a graph. Idempotent."""
+    PlanEntityErasure: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.PlanEntityErasureRequest, _erasing_pb2.PlanEntityErasureResponse]
+    """Says whom the erasure of an entity is about."""
+    EraseEntity: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.EraseEntityRequest, _erasing_pb2.EraseEntityResponse]
+    """Removes everything of an entity. Idempotent by commit id, and by itself."""
     Export: _grpc.UnaryStreamMultiCallable[_resolver_carrying_pb2.ExportRequest, _resolver_carrying_pb2.ExportResponse]
     """Streams everything of the graph as of its published revision, while others go on writing."""
     Import: _grpc.UnaryUnaryMultiCallable[_resolver_carrying_pb2.ImportRequest, _resolver_carrying_pb2.ImportResponse]
@@ -108,6 +119,16 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]  # type: ignore[assignment]
     """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+    CountScope: _aio.UnaryUnaryMultiCallable[_erasing_pb2.CountScopeRequest, _erasing_pb2.CountScopeResponse]  # type: ignore[assignment]
+    """Counts what there is of a graph, in every store of the services."""
+    EraseScope: _aio.UnaryUnaryMultiCallable[_erasing_pb2.EraseScopeRequest, _erasing_pb2.EraseScopeResponse]  # type: ignore[assignment]
+    """Removes everything of a graph from every store of the services. Idempotent."""
+    OpenScope: _aio.UnaryUnaryMultiCallable[_erasing_pb2.OpenScopeRequest, _erasing_pb2.OpenScopeResponse]  # type: ignore[assignment]
+    """Ends an erasure of a graph. Idempotent."""
+    PlanEntityErasure: _aio.UnaryUnaryMultiCallable[_erasing_pb2.PlanEntityErasureRequest, _erasing_pb2.PlanEntityErasureResponse]  # type: ignore[assignment]
+    """Says whom the erasure of an entity is about."""
+    EraseEntity: _aio.UnaryUnaryMultiCallable[_erasing_pb2.EraseEntityRequest, _erasing_pb2.EraseEntityResponse]  # type: ignore[assignment]
+    """Removes everything of an entity. Idempotent by commit id, and by itself."""
     Export: _aio.UnaryStreamMultiCallable[_resolver_carrying_pb2.ExportRequest, _resolver_carrying_pb2.ExportResponse]  # type: ignore[assignment]
     """Streams everything of the graph as of its published revision, while others go on writing."""
     Import: _aio.UnaryUnaryMultiCallable[_resolver_carrying_pb2.ImportRequest, _resolver_carrying_pb2.ImportResponse]  # type: ignore[assignment]
@@ -233,6 +254,46 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_entities_pb2.SplitResponse, _abc.Awaitable[_resolver_entities_pb2.SplitResponse]]:
         """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def CountScope(
+        self,
+        request: _erasing_pb2.CountScopeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.CountScopeResponse, _abc.Awaitable[_erasing_pb2.CountScopeResponse]]:
+        """Counts what there is of a graph, in every store of the services."""
+
+    @_abc_1.abstractmethod
+    def EraseScope(
+        self,
+        request: _erasing_pb2.EraseScopeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.EraseScopeResponse, _abc.Awaitable[_erasing_pb2.EraseScopeResponse]]:
+        """Removes everything of a graph from every store of the services. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def OpenScope(
+        self,
+        request: _erasing_pb2.OpenScopeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.OpenScopeResponse, _abc.Awaitable[_erasing_pb2.OpenScopeResponse]]:
+        """Ends an erasure of a graph. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def PlanEntityErasure(
+        self,
+        request: _erasing_pb2.PlanEntityErasureRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.PlanEntityErasureResponse, _abc.Awaitable[_erasing_pb2.PlanEntityErasureResponse]]:
+        """Says whom the erasure of an entity is about."""
+
+    @_abc_1.abstractmethod
+    def EraseEntity(
+        self,
+        request: _erasing_pb2.EraseEntityRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.EraseEntityResponse, _abc.Awaitable[_erasing_pb2.EraseEntityResponse]]:
+        """Removes everything of an entity. Idempotent by commit id, and by itself."""
 
     @_abc_1.abstractmethod
     def Export(

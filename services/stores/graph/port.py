@@ -341,11 +341,36 @@ class GraphStore(Protocol):
         """
         ...
 
+    async def purge(
+        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
+    ) -> None:
+        """Removes statements with all of their records, spans and verdicts, and entities with their aliases.
+
+        For good, past revisions too, unlike `forget`. No other statement may name these entities. Idempotent.
+        """
+        ...
+
+    async def rows(self, scope: Scope) -> Mapping[str, int]:
+        """How much is stored of a scope, by kind, past and forgotten things too; without kinds of none.
+
+        Reads what is stored, not what is published: empty exactly when nothing of the scope is left.
+        """
+        ...
+
     async def erase(self, scope: Scope) -> None:
         """Removes every trace of a scope. Idempotent."""
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class CompactsFiles(Protocol):
+    """A graph store with files of its own, in which deleted bytes would stay until they are written over."""
+
+    async def compact(self) -> None:
+        """Nothing that was deleted is left in the files. Waits for writers. Idempotent."""
+        ...
 
 
 @runtime_checkable

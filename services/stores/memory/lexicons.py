@@ -28,9 +28,22 @@ class Lexicons:
         self._graph = graph
         self._shipped = shipped
         self._kept = kept
+        self._generations: dict[Scope, int] = {}
+        """Of graphs that were ever erased, and have been asked for since: few."""
         self._known: OrderedDict[tuple[Scope, Revision], Lexicon] = OrderedDict()
         self._same: OrderedDict[tuple[Scope, Told, Told], Lexicon] = OrderedDict()
         """By what was declared, and by what of it counts."""
+
+    def renew(self, scope: Scope, generation: int) -> None:
+        """Forgets what is kept of a graph of another generation: its revisions are counted anew."""
+        if self._generations.get(scope, 0) != generation:
+            self._generations[scope] = generation
+            self.drop(scope)
+
+    def drop(self, scope: Scope) -> None:
+        """Forgets what is kept of a graph."""
+        for key in [key for key in self._known if key[0] == scope]:
+            del self._known[key]
 
     async def at(self, scope: Scope, known_at: Revision) -> Lexicon:
         """As known at a published revision. Raises StoreUnavailable."""

@@ -37,6 +37,8 @@ from services.stores.memory.decisions import Decision as Decision
 from services.stores.memory.decisions import DecisionFilter as DecisionFilter
 from services.stores.memory.decisions import DecisionLog as DecisionLog
 from services.stores.memory.documents import DocumentTexts
+from services.stores.memory.fences import ErasableMemory as ErasableMemory
+from services.stores.memory.fences import FenceStore as FenceStore
 from services.stores.paging import Listed, Page
 
 
@@ -60,6 +62,7 @@ class TextStore(DocumentTexts, Protocol):
         episodes: Sequence[Episode],
         passages: Sequence[Passage],
         version: DocumentVersion | None,
+        generation: int | None = None,
         *,
         unknown: bool = False,
     ) -> None:
@@ -67,7 +70,8 @@ class TextStore(DocumentTexts, Protocol):
 
         Rows with the same ids are left as they are. Raises UnstorableText before writing anything, and
         WriteConflict, with nothing written, when this version of the document is another job's already, and
-        with `unknown` when another job has said some of the passages in their session meanwhile.
+        with `unknown` when another job has said some of the passages in their session meanwhile. Raises
+        ScopeErased while the graph is erased, and where `generation`, if it is told, is over.
         """
         ...
 
@@ -199,12 +203,21 @@ class RevisionEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """The latest published revision, of which generation of the graph (services/stores/memory/fences.py)."""
+
+    current: Revision
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LogState:
     """The latest published revision, the one under way, and the one begun under the commit id asked for."""
 
     current: Revision
     pending: RevisionEntry | None = None
     done: RevisionEntry | None = None
+    generation: int = 0
 
 
 class RevisionLog(Protocol):
@@ -219,6 +232,10 @@ class RevisionLog(Protocol):
         """The latest published revision; 0 for a graph that has none."""
         ...
 
+    async def head(self, scope: Scope) -> Head:
+        """`current` with the generation, at one moment: what was kept of another generation is void."""
+        ...
+
     async def pending(self, scope: Scope) -> RevisionEntry | None:
         """The revision that was begun and not published, if any."""
         ...
@@ -228,9 +245,19 @@ class RevisionLog(Protocol):
         ...
 
     async def begin(
-        self, scope: Scope, after: Revision, commit_id: str, at: Instant, payload: bytes, summary: str
+        self,
+        scope: Scope,
+        after: Revision,
+        commit_id: str,
+        at: Instant,
+        payload: bytes,
+        summary: str,
+        generation: int | None = None,
     ) -> RevisionEntry:
-        """Begins revision `after + 1`. Raises WriteConflict if the latest begun revision is not `after`."""
+        """Begins revision `after + 1`. Raises WriteConflict if the latest begun revision is not `after`.
+
+        Raises ScopeErased while the graph is erased, and where `generation`, if it is told, is over.
+        """
         ...
 
     async def publish(self, scope: Scope, revision: Revision) -> bool:

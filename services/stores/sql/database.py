@@ -1,12 +1,14 @@
 """A database as stores see it: transactions that read a snapshot, transactions that write."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from services.stores.errors import StoreUnavailable
 from services.stores.sql.engine import WRITES
 from services.stores.sql.failures import translated
 from services.stores.sql.isolation import Nobody, Whose, bind
@@ -52,6 +54,25 @@ class Database:
                     async with connection.begin():
                         await bind(connection, whose)
                         yield connection
+
+    async def compact(self) -> None:
+        """Writes a SQLite file anew, without what was deleted from it, and empties its log. Waits.
+
+        Of PostgreSQL that is VACUUM's work, and an operator's. Idempotent. Raises StoreUnavailable.
+        """
+        if self.engine.dialect.name != "sqlite":
+            return
+        async with self._turn:
+            with translated(self.component):
+                async with self.engine.connect() as connection:
+                    driver = (await connection.get_raw_connection()).driver_connection
+                    assert driver is not None
+                    try:
+                        await driver.execute_fetchall("VACUUM")
+                        await driver.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+                    except sqlite3.OperationalError as error:
+                        # Another process writes, or the disk is full.
+                        raise StoreUnavailable(self.component) from error
 
     async def probe(self) -> None:
         """Asks for nothing, to see whether it answers. Raises StoreUnavailable."""

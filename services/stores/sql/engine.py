@@ -127,6 +127,8 @@ async def _prepare(driver: aiosqlite.Connection, synchronous: Synchronous) -> No
             await asyncio.sleep(_WAL_PAUSE_SECONDS)
     await driver.execute(f"PRAGMA synchronous={synchronous}")
     await driver.execute("PRAGMA foreign_keys=ON")
+    # What is deleted is written over with zeros: an erased text is not left to who reads the file.
+    await driver.execute("PRAGMA secure_delete=ON")
 
 
 def _begin(connection: Connection) -> None:

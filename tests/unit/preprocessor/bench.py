@@ -24,7 +24,10 @@ class Bench:
         self.text = memory.text
         self.vectors = ArrayVectorStore(64)
         self.clock = NOON + 1
-        self.service = Preprocessor(self.text, self.vectors, HashEmbedder(64), lambda: Instant(self.clock))
+        self.memory = memory
+        self.service = Preprocessor(
+            self.text, self.vectors, HashEmbedder(64), lambda: Instant(self.clock), self.memory
+        )
 
     async def document(self, job: str, text: str, id: str = "atlas", at: int = NOON) -> pb.PreprocessResponse:
         source = pb.Source(kind="document", text=text, document_id=id, reference_time=at)

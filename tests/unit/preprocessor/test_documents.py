@@ -98,18 +98,24 @@ async def test_versions_of_two_jobs_at_once_follow_each_other(bench: Bench) -> N
             return getattr(bench.text, name)
 
         async def save(
-            self, scope: Scope, episodes: list[Episode], passages: list[Passage], version: DocumentVersion
+            self,
+            scope: Scope,
+            episodes: list[Episode],
+            passages: list[Passage],
+            version: DocumentVersion,
+            generation: int,
         ) -> None:
             if not self.raced:
                 self.raced = True
                 await bench.document("other", "One.\n\nTwo.")
-            await bench.text.save(scope, episodes, passages, version)
+            await bench.text.save(scope, episodes, passages, version, generation)
 
     service = Preprocessor(
         Overtaken(),  # type: ignore[arg-type]  # passes on what it does not change
         bench.vectors,
         HashEmbedder(64),
         lambda: Instant(bench.clock),
+        bench.memory,
     )
     source = pb.Source(kind="document", text="One.\n\nThree.", document_id="atlas", reference_time=NOON)
     response = await service.preprocess(SCOPE, pb.PreprocessRequest(job_id="ours", source=source))
@@ -131,6 +137,7 @@ async def test_a_conflict_that_does_not_end_is_told(bench: Bench) -> None:
         bench.vectors,
         HashEmbedder(64),
         lambda: Instant(bench.clock),
+        bench.memory,
     )
     source = pb.Source(kind="document", text="One.", document_id="atlas", reference_time=NOON)
     with pytest.raises(WriteConflict):

@@ -5,9 +5,11 @@ which repeats until both halves are written; and an erasure empties texts first,
 has read, then vertices, and the edge to the shelf last, by which the next attempt finds what may be left.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from services.domain.graph import Entity, Statement
 from services.domain.ids import EntityId, StatementId
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
@@ -24,7 +26,7 @@ from services.stores.graph.nebula.reads import (
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import EdgeKey, Sentence, Window
 from services.stores.graph.nebula.vids import Kind, Vid, kind_of, root, shelf_number, vid, vids
-from services.stores.graph.nebula.writes import deletions, drop_aliases, keys, silence
+from services.stores.graph.nebula.writes import deletions, drop_aliases, keys, shelf_key, silence
 from services.stores.graph.port import Forgetting
 from services.stores.sql.rows import in_chunks
 
@@ -100,16 +102,58 @@ async def erase(sessions: Sessions, scope: Scope) -> None:
         await sessions.send(statements.delete_edges(layout.HAS_SHELF, [hung]))
 
 
+async def purge(
+    sessions: Sessions,
+    scope: Scope,
+    gone_statements: Sequence[StatementId],
+    gone_entities: Sequence[EntityId],
+) -> None:
+    """Deletes statements, then entities, with all that leads to them; vertices last, for the next attempt."""
+    facts = await stored_statements(sessions, scope, gone_statements)
+    for some in in_chunks(facts.values(), VIDS_A_SENTENCE):
+        told = [row.statement for row in some]
+        await _strip_statements(sessions, scope, vids(scope, Kind.STATEMENT, [one.id for one in told]))
+        await _take_off(sessions, scope, told)
+    nodes = await stored_entities(sessions, scope, gone_entities)
+    for chunk in in_chunks(nodes.values(), VIDS_A_SENTENCE):
+        things = [row.entity for row in chunk]
+        await drop_aliases(sessions, scope, vids(scope, Kind.ENTITY, [one.id for one in things]))
+        await _take_off(sessions, scope, things)
+
+
+async def _take_off(sessions: Sessions, scope: Scope, nodes: Sequence[Statement | Entity]) -> None:
+    """Takes nodes off their shelves, and deletes them."""
+    await sessions.send_all(deletions(layout.ON_SHELF, [shelf_key(scope, node) for node in nodes]))
+    kind = Kind.STATEMENT if isinstance(nodes[0], Statement) else Kind.ENTITY
+    await sessions.send(statements.delete_vertices(vids(scope, kind, [node.id for node in nodes])))
+
+
+async def rows(sessions: Sessions, scope: Scope) -> Mapping[str, int]:
+    """Statements and entities on the scope's shelves, and the shelves."""
+    found: Counter[str] = Counter()
+    order = (Kind.STATEMENTS, Kind.THINGS, Kind.PREDICATES)
+    for shelf in await joins.shelves(sessions, scope, *order):
+        found["shelves"] += 1
+        members = await joins.all_members(sessions, [shelf], [layout.ON_SHELF])
+        found["statements" if kind_of(shelf) is Kind.STATEMENTS else "entities"] += len(members)
+    return {kind: count for kind, count in found.items() if count}
+
+
+async def _strip_statements(sessions: Sessions, scope: Scope, gone: Sequence[Vid]) -> None:
+    """Deletes what leads from statements, and the verdicts that lead to them; texts first."""
+    await silence(sessions, scope, await edges(sessions, gone, _TEXTED))
+    await silence(sessions, scope, await edges(sessions, gone, [layout.VERDICT], reversely=True))
+    for types, reversely in ((layout.FROM_STATEMENT, False), ([layout.VERDICT], True)):
+        found = await keys(sessions, gone, types, reversely=reversely)
+        await sessions.send_all(
+            sentence for edge, some in found.items() for sentence in deletions(edge, some)
+        )
+
+
 async def _erase_members(sessions: Sessions, scope: Scope, shelf: Vid, members: Sequence[Member]) -> None:
     gone = [member.position.member for member in members]
     if kind_of(shelf) is Kind.STATEMENTS:
-        await silence(sessions, scope, await edges(sessions, gone, _TEXTED))
-        await silence(sessions, scope, await edges(sessions, gone, [layout.VERDICT], reversely=True))
-        for types, reversely in ((layout.FROM_STATEMENT, False), ([layout.VERDICT], True)):
-            found = await keys(sessions, gone, types, reversely=reversely)
-            await sessions.send_all(
-                sentence for edge, some in found.items() for sentence in deletions(edge, some)
-            )
+        await _strip_statements(sessions, scope, gone)
     else:
         await drop_aliases(sessions, scope, gone)
     await sessions.send(statements.delete_vertices(gone))

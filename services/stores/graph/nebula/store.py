@@ -137,6 +137,15 @@ class NebulaGraphStore:
             raise UnstorableText("fact holds NUL or a lone surrogate")
         await forgetting.forget(self._sessions, scope, forgotten)
 
+    async def purge(
+        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
+    ) -> None:
+        await forgetting.purge(self._sessions, scope, statements, entities)
+
+    async def rows(self, scope: Scope) -> Mapping[str, int]:
+        """See the port. Counted by the shelves, by which everything is found."""
+        return await forgetting.rows(self._sessions, scope)
+
     async def erase(self, scope: Scope) -> None:
         await forgetting.erase(self._sessions, scope)
 

@@ -147,6 +147,12 @@ async def _shelve(sessions: Sessions, scope: Scope, nodes: Iterable[Node]) -> No
     await sessions.send_all(_inserts(layout.ON_SHELF, shelved))
 
 
+def shelf_key(scope: Scope, node: Node) -> EdgeKey:
+    """The edge from a node to its shelf."""
+    place = shelf(scope, _shelf_kind(node), node.created_at // SHELF_REVISIONS)
+    return EdgeKey(_named(scope, node)[0], place, node.created_at)
+
+
 def _shelf_kind(node: Node) -> Kind:
     if isinstance(node, Statement):
         return Kind.STATEMENTS

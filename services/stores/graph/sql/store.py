@@ -24,7 +24,7 @@ from services.stores.graph.port import (
     Step,
     Together,
 )
-from services.stores.graph.sql import entities, lists, reads, schema, walks, writes
+from services.stores.graph.sql import entities, erasing, lists, reads, schema, walks, writes
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.migrations import open_schema
@@ -158,9 +158,23 @@ class SqlGraphStore:
         async with self._database.read(scope) as connection:
             return await reads.hulls(connection, scope, ids)
 
+    async def purge(
+        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
+    ) -> None:
+        async with self._database.write(scope) as connection:
+            await erasing.purge(connection, scope, statements, entities)
+
+    async def rows(self, scope: Scope) -> Mapping[str, int]:
+        async with self._database.read(scope) as connection:
+            return await erasing.rows(connection, scope)
+
+    async def compact(self) -> None:
+        """See CompactsFiles in the port."""
+        await self._database.compact()
+
     async def erase(self, scope: Scope) -> None:
         async with self._database.write(scope) as connection:
-            await writes.erase(connection, scope)
+            await erasing.erase(connection, scope)
 
     async def close(self) -> None:
         await self._database.close()

@@ -1,4 +1,4 @@
-"""Writes to the graph's tables: a commit as one transaction, and erasure."""
+"""Writes to the graph's tables: a commit as one transaction, and what forgetting empties."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -160,12 +160,6 @@ async def _drop_forgotten_aliases(connection: AsyncConnection, scope: Scope, com
             node.scope == scope.key, node.id.in_(chunk), node.forgotten_at >= commit.revision
         )
         await connection.execute(_aliases_of(scope, forgotten))
-
-
-async def erase(connection: AsyncConnection, scope: Scope) -> None:
-    """Deletes every row of a scope."""
-    for table in reversed(schema.metadata.sorted_tables):
-        await connection.execute(delete(table).where(table.c.scope == scope.key))
 
 
 def _revocations(key: str, commit: Commit) -> list[Row]:

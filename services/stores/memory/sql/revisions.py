@@ -10,8 +10,9 @@ from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
-from services.stores.memory.port import LogState, RevisionEntry
+from services.stores.memory.port import Head, LogState, RevisionEntry
 from services.stores.memory.sql import schema
+from services.stores.memory.sql.fences import fence_of, pass_fence
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
@@ -30,6 +31,11 @@ class SqlRevisionLog:
         async with self._database.read(scope) as connection:
             return await _latest(connection, scope, _REVISIONS.published.is_(True))
 
+    async def head(self, scope: Scope) -> Head:
+        async with self._database.read(scope) as connection:
+            current = await _latest(connection, scope, _REVISIONS.published.is_(True))
+            return Head(current, (await fence_of(connection, scope)).generation)
+
     async def pending(self, scope: Scope) -> RevisionEntry | None:
         async with self._database.read(scope) as connection:
             return await _entry(connection, scope, _REVISIONS.published.is_(False))
@@ -42,10 +48,18 @@ class SqlRevisionLog:
                 done=await _entry(connection, scope, _REVISIONS.commit_id == commit_id)
                 if is_storable(commit_id)
                 else None,
+                generation=(await fence_of(connection, scope)).generation,
             )
 
     async def begin(
-        self, scope: Scope, after: Revision, commit_id: str, at: Instant, payload: bytes, summary: str
+        self,
+        scope: Scope,
+        after: Revision,
+        commit_id: str,
+        at: Instant,
+        payload: bytes,
+        summary: str,
+        generation: int | None = None,
     ) -> RevisionEntry:
         """See the port. The same commit begun again after the same revision gets its first entry.
 
@@ -62,6 +76,7 @@ class SqlRevisionLog:
             "summary": summary,
         }
         async with self._database.write(scope) as connection:
+            await pass_fence(connection, scope, generation)
             if after and await _entry(connection, scope, _REVISIONS.published.is_(False), _this(after)):
                 raise WriteConflict("the revision before is not published")
             if await _latest(connection, scope) == after:

@@ -102,6 +102,14 @@ versions = Table(
     Index("memory_versions_job", "scope", "job"),
 )
 
+fences = Table(
+    "memory_fences",
+    metadata,
+    _scope(),
+    Column("generation", Int64, nullable=False, doc="how many erasures began and ended"),
+    Column("up", Boolean, nullable=False, doc="one is under way: nothing is written"),
+)
+
 staged = Table(
     "memory_staged",
     metadata,

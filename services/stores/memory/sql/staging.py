@@ -5,6 +5,7 @@ from sqlalchemy import and_, delete, select, update
 from services.domain.ids import EpisodeId
 from services.domain.scope import Scope
 from services.stores.memory.sql import schema
+from services.stores.memory.sql.fences import pass_fence
 from services.stores.sql.database import Database
 from services.stores.sql.rows import insert_new, insert_or_update, is_storable
 
@@ -24,6 +25,7 @@ class SqlStagingStore:
         assert payload != CLOSED, "what is staged says something"
         episodes = schema.episodes.c
         async with self._database.write(scope) as connection:
+            await pass_fence(connection, scope)
             if is_storable(episode):
                 query = (
                     select(episodes.deleted_at)

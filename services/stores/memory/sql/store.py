@@ -1,21 +1,25 @@
 """SqlMemory: the memory port's protocols over one database."""
 
+from collections.abc import Mapping
 from typing import Self
 
-from sqlalchemy import delete
+from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from services.domain.scope import Scope
+from services.stores.memory.fences import Purged, Rewritten
 from services.stores.memory.port import (
     DecisionLog,
+    FenceStore,
     ReadingStore,
     RevisionLog,
     StagingStore,
     TextStore,
     VoiceStore,
 )
-from services.stores.memory.sql import schema
+from services.stores.memory.sql import erasing, schema
 from services.stores.memory.sql.decisions import SqlDecisionLog
+from services.stores.memory.sql.fences import SqlFenceStore
 from services.stores.memory.sql.readings import SqlReadingStore
 from services.stores.memory.sql.revisions import SqlRevisionLog
 from services.stores.memory.sql.staging import SqlStagingStore
@@ -23,6 +27,8 @@ from services.stores.memory.sql.text import SqlTextStore
 from services.stores.memory.sql.voice import SqlVoiceStore
 from services.stores.sql.database import Database
 from services.stores.sql.migrations import open_schema
+
+_ERASED = [table for table in reversed(schema.metadata.sorted_tables) if table is not schema.fences]
 
 
 class SqlMemory:
@@ -34,6 +40,7 @@ class SqlMemory:
     voice: VoiceStore
     readings: ReadingStore
     decisions: DecisionLog
+    fences: FenceStore
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._database = Database(engine, schema.SCHEMA.component)
@@ -43,6 +50,7 @@ class SqlMemory:
         self.voice = SqlVoiceStore(self._database)
         self.readings = SqlReadingStore(self._database)
         self.decisions = SqlDecisionLog(self._database)
+        self.fences = SqlFenceStore(self._database)
 
     @classmethod
     async def open(cls, engine: AsyncEngine, *, migrate: bool = True) -> Self:
@@ -54,10 +62,29 @@ class SqlMemory:
         return cls(engine)
 
     async def erase(self, scope: Scope) -> None:
-        """Removes every row of a scope, in one transaction. Idempotent."""
+        """See ErasableMemory in the port."""
         async with self._database.write(scope) as connection:
-            for table in reversed(schema.metadata.sorted_tables):
+            for table in _ERASED:
                 await connection.execute(delete(table).where(table.c.scope == scope.key))
+
+    async def rows(self, scope: Scope) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        async with self._database.read(scope) as connection:
+            for table in _ERASED:
+                query = select(func.count()).select_from(table).where(table.c.scope == scope.key)
+                found[table.name.removeprefix("memory_")] = (await connection.execute(query)).scalar_one()
+        return {kind: count for kind, count in found.items() if count}
+
+    async def purge(self, scope: Scope, purged: Purged) -> None:
+        async with self._database.write(scope) as connection:
+            await erasing.purge(connection, scope, purged)
+
+    async def rewrite(self, scope: Scope, rewritten: Rewritten) -> None:
+        async with self._database.write(scope) as connection:
+            await erasing.rewrite(connection, scope, rewritten)
+
+    async def compact(self) -> None:
+        await self._database.compact()
 
     async def close(self) -> None:
         """Closes every connection."""

@@ -16,6 +16,7 @@ from services.stores.memory.documents import TextGone
 from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.documents import SqlDocumentTexts
+from services.stores.memory.sql.fences import pass_fence
 from services.stores.memory.sql.known import check_unknown
 from services.stores.memory.sql.staging import CLOSED
 from services.stores.memory.sql.values import Stored, digest
@@ -51,6 +52,7 @@ class SqlTextStore(SqlDocumentTexts):
         episodes: Sequence[Episode],
         passages: Sequence[Passage],
         version: DocumentVersion | None,
+        generation: int | None = None,
         *,
         unknown: bool = False,
     ) -> None:
@@ -64,6 +66,7 @@ class SqlTextStore(SqlDocumentTexts):
         bare = {"session_key": None, "document_key": None, "version": None}
         check_storable(values.passage_row(scope, passage, bare) for passage in passages)
         async with self._database.write(scope) as connection:
+            await pass_fence(connection, scope, generation)
             if version:
                 await insert_new(connection, schema.versions, version_rows)
                 await _check_owner(connection, scope, version)

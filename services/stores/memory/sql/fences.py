@@ -1,0 +1,70 @@
+"""Fences in SQL, and their check in the transactions of writers."""
+
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.domain.scope import Scope
+from services.stores.errors import ScopeErased
+from services.stores.memory.fences import Fence
+from services.stores.memory.sql import schema
+from services.stores.sql.database import Database
+from services.stores.sql.rows import insert_new
+
+_FENCES = schema.fences.c
+
+
+class SqlFenceStore:
+    """FenceStore over a table of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def fence(self, scope: Scope) -> Fence:
+        async with self._database.read(scope) as connection:
+            return await fence_of(connection, scope)
+
+    async def put_up(self, scope: Scope) -> Fence:
+        return await self._turn(scope, up=True)
+
+    async def take_down(self, scope: Scope) -> Fence:
+        return await self._turn(scope, up=False)
+
+    async def _turn(self, scope: Scope, *, up: bool) -> Fence:
+        async with self._database.write(scope) as connection:
+            await insert_new(connection, schema.fences, [_row(scope)])
+            # Writers that hold the row are waited for; those that come later find it turned.
+            this = (_FENCES.scope == scope.key) & (_FENCES.up.is_(not up))
+            turned = {"generation": _FENCES.generation + 1, "up": up}
+            await connection.execute(update(schema.fences).where(this).values(turned))
+            return await fence_of(connection, scope)
+
+
+async def fence_of(connection: AsyncConnection, scope: Scope, *, hold: bool = False) -> Fence:
+    """The fence as it stands; `hold` keeps it so until the transaction ends."""
+    query = select(_FENCES.generation, _FENCES.up).where(_FENCES.scope == scope.key)
+    if hold:
+        query = query.with_for_update(read=True)
+    row = (await connection.execute(query)).one_or_none()
+    return Fence() if row is None else Fence(row.generation, row.up)
+
+
+async def pass_fence(connection: AsyncConnection, scope: Scope, generation: int | None = None) -> None:
+    """Holds the fence of a graph down for the caller's transaction.
+
+    Raises ScopeErased when it is up, or when `generation`, which the caller read, is over.
+    """
+    if connection.dialect.name == "postgresql" and await _absent(connection, scope):
+        # Only a row that is there can be held.
+        await insert_new(connection, schema.fences, [_row(scope)])
+    fence = await fence_of(connection, scope, hold=True)
+    if fence.up or generation not in (None, fence.generation):
+        raise ScopeErased
+
+
+async def _absent(connection: AsyncConnection, scope: Scope) -> bool:
+    query = select(_FENCES.scope).where(_FENCES.scope == scope.key)
+    return (await connection.execute(query)).one_or_none() is None
+
+
+def _row(scope: Scope) -> dict[str, object]:
+    return {"scope": scope.key, "generation": 0, "up": False}
