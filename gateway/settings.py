@@ -77,7 +77,7 @@ class GatewaySettings(BaseSettings):
     tenant_max_graphs: int = Field(default=100_000, ge=1)
     """Its graphs."""
     tenant_max_bytes_per_day: int = Field(default=10 * 1024**3, ge=1)
-    """Bytes of text and of assertions that it may send in a day (UTC)."""
+    """Bytes of text, of assertions and of imports that it may send in a day (UTC)."""
     tenant_goodwill_micros_per_day: int = Field(default=1_000_000, ge=0)
     """Micro-credits of work that taught nothing and is not charged, a day (UTC); then the minimum is."""
 

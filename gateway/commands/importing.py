@@ -70,7 +70,7 @@ class ImportGraph:
         """The job, which has ended: the graph is there. Nothing is written before everything is checked.
 
         Raises ValidationFailed (broken, foreign, cut or of a newer version), DocumentTooLarge, GraphExists,
-        Overloaded, RequestIdReused, and what services and stores raise.
+        TooManyGraphs, DailyBytesExceeded, Overloaded, RequestIdReused, and what services and stores raise.
         """
         if self._places.locked():
             raise Overloaded("imports")
@@ -165,6 +165,7 @@ class ImportGraph:
                     settings,
                     Instant(graph.created_at),
                     Instant(graph.updated_at),
+                    bytes=spool.size,
                 )
                 await self._taking(making, spool, graph, start.header.revision)
                 await self._tell(caller, scope, start)

@@ -70,6 +70,11 @@ class Spool:
         return self._graph
 
     @property
+    def size(self) -> int:
+        """Bytes taken."""
+        return self._size
+
+    @property
     def sha256(self) -> str:
         """Of all that was taken, in hex."""
         return self._digest.hexdigest()

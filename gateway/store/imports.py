@@ -39,7 +39,10 @@ class Found(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """A graph that is made by an import. `hash` is of all that the import was asked with."""
+    """A graph that is made by an import. `hash` is of all that the import was asked with.
+
+    `bytes` count to what the tenant may send in a day.
+    """
 
     scope: Scope
     hash: str
@@ -47,6 +50,7 @@ class Making:
     created_at: Instant
     updated_at: Instant
     owner: str = ""
+    bytes: int = 0
 
 
 class Imports:
@@ -60,13 +64,15 @@ class Imports:
     async def begin(self, making: Making) -> tuple[str, Found]:
         """Takes a place; answers its owner's name and how it was found.
 
-        Raises GraphExists, TooManyGraphs, GraphBeingErased, and Overloaded while another import is at it.
+        Raises GraphExists, TooManyGraphs, DailyBytesExceeded, GraphBeingErased, and Overloaded while another
+        import is at it.
         """
         owner, scope = uuid.uuid4().hex, making.scope
         async with self._database.write(scope) as connection:
             await refuse_erased(connection, self._clock, scope, writing=True)
             if await insert_once(connection, graphs, self._row(making, owner)) is not None:
                 await self._quotas.graph_made(connection, scope.tenant)
+                await self._quotas.text_taken(connection, scope.tenant, making.bytes)
                 return owner, Found.EMPTY
             query = select(graphs).where(_is(scope)).with_for_update()
             row = (await connection.execute(query)).one_or_none()

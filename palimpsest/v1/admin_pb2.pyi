@@ -173,7 +173,7 @@ class TenantLimits(_message.Message):
     max_jobs: _builtins.int
     """Unfinished jobs."""
     max_bytes_per_day: _builtins.int
-    """Bytes of text and of assertions accepted in a day (UTC)."""
+    """Bytes of text, of assertions and of imports accepted in a day (UTC)."""
     max_graphs: _builtins.int
     """Graphs, those included that a first write makes."""
     goodwill_micros_per_day: _builtins.int

@@ -1,6 +1,7 @@
 """What each of the five services answers, whatever runtime carries it: every RPC, as the gateway calls it."""
 
 from collections.abc import Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -225,7 +226,11 @@ class FiveServicesContract:
         method = getattr(getattr(services, service), rpc.name)
         outcome: object
         try:
-            outcome = await services.call(scope, method, request, SECONDS)
+            if rpc.server_streaming:
+                async with aclosing(services.stream(scope, method, request, SECONDS)) as answers:
+                    outcome = await anext(answers)
+            else:
+                outcome = await services.call(scope, method, request, SECONDS)
         except ServiceError as error:
             outcome = error
         assert isinstance(outcome, GetMessageClass(rpc.output_type) | ServiceError)

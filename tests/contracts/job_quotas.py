@@ -7,10 +7,12 @@ import pytest
 
 from gateway.errors import DailyBytesExceeded, TooManyGraphs, TooManyJobs
 from gateway.store.clock import SkewedClock
+from gateway.store.imports import Making
 from gateway.store.job_values import Order
 from gateway.store.stores import Stores
 from gateway.store.tenants import Limits
 from palimpsest.v1.graph_pb2 import GraphSettings
+from services.domain.instants import Instant
 from services.stores.paging import Page
 from tests.doubles.gateway import ACME, GLOBEX, graph, order
 
@@ -75,6 +77,18 @@ class QuotasContract:
         assert never.value.retry_after_seconds is None
         clock.skew_seconds = 86_400
         await ready.jobs.accept(sent("tomorrow", 100))
+
+    async def test_an_import_counts_its_bytes_and_its_graph(self, ready: Stores) -> None:
+        await ready.tenants.set_limits(ACME, Limits(max_bytes_per_day=100, max_graphs=1))
+        large = Making(SCOPE, "h", GraphSettings(), Instant(1), Instant(1), bytes=101)
+        with pytest.raises(DailyBytesExceeded):
+            await ready.imports.begin(large)
+        owner, _ = await ready.imports.begin(replace(large, bytes=60))
+        assert await ready.imports.finish(SCOPE, owner)
+        with pytest.raises(TooManyGraphs):
+            await ready.imports.begin(replace(large, scope=graph(ACME, "second"), bytes=1))
+        with pytest.raises(DailyBytesExceeded):
+            await ready.jobs.accept(replace(order(SCOPE, "text", ceiling=0), text_bytes=41))
 
     async def test_unfinished_jobs_are_counted_though_they_cost_nothing(self, ready: Stores) -> None:
         async def accepted(number: int) -> bool:

@@ -122,7 +122,7 @@ async def a_product(
         "gateway_port": 0,
         "drain_seconds": 0.5,
         "tenant_requests_per_second": 10_000,
-        "admission_wait_seconds": 30,
+        "admission_wait_seconds": 300,
     }
     gateway = GatewaySettings(**(common | urls | dict(settings or {})))
     embedder = HashEmbedder()

@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from gateway.health import LIVE, NEEDS, PREFIX, Probe
 from gateway.rpcs import SERVICES
@@ -76,6 +77,24 @@ async def test_each_name_follows_what_it_needs(tmp_path: Path) -> None:
             switches[name].down = None
             await running.gateway.health.look()
             assert await not_serving(running.channel) == set(), "and back"
+
+
+@pytest.mark.parametrize("shown", [False, True])
+async def test_reflection_is_served_by_its_setting_alone(tmp_path: Path, shown: bool) -> None:
+    settings = RARELY.model_copy(update={"reflection": shown})
+    async with running_gateway(tmp_path, settings) as running:
+        channel: Any = running.channel
+        stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+        call = stub.ServerReflectionInfo(timeout=60)
+        await call.write(reflection_pb2.ServerReflectionRequest(list_services=""))
+        await call.done_writing()
+        if not shown:
+            with pytest.raises(grpc.aio.AioRpcError) as failure:
+                await call.read()
+            assert failure.value.code() is grpc.StatusCode.UNIMPLEMENTED
+            return
+        names = {one.name for one in (await call.read()).list_services_response.service}
+        assert names >= {service.full_name for service in SERVICES}
 
 
 def test_every_public_service_says_what_it_needs() -> None:

@@ -98,7 +98,7 @@ async def check_that_a_split_restores(
 
 
 @pytest.mark.timeout(600)  # hundreds of durable writes: seconds, or minutes on a busy disk
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(25), deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(40), deadline=None)
 @given(told=tellings, asked=asked)
 async def test_merge_then_split_restores(
     world: World, told: Sequence[tuple[str, str, str, int]], asked: Sequence[tuple[str, str]]

@@ -130,7 +130,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 @pytest.mark.timeout(600)  # hundreds of durable writes: seconds, or minutes on a busy disk
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(25), deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(40), deadline=None)
 @given(said=st.lists(tellings, min_size=1, max_size=6), data=st.data())
 async def test_what_is_told_and_deleted_might_as_well_not_have_been_told(
     world: World, said: list[Telling], data: st.DataObject
@@ -177,7 +177,7 @@ async def spoken(world: World, said: Sequence[str], deleted: Collection[int]) ->
 
 
 @pytest.mark.timeout(600)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(25), deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(40), deadline=None)
 @given(said=st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=6), data=st.data())
 async def test_what_the_voice_said_and_was_deleted_might_as_well_not_have_been_said(
     world: World, said: list[str], data: st.DataObject
