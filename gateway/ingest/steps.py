@@ -40,10 +40,11 @@ class StepSettings:
     store_seconds: float = 60.0
     model_seconds: float = 600.0
     patience: Patience = field(default_factory=Patience)
-    reached: Reached = unwatched
-    """Told of each milestone; for tests of crashes."""
     offered_models: frozenset[str] = frozenset()
     """Models that graphs may choose."""
+    providers: frozenset[str] = frozenset()
+    reached: Reached = unwatched
+    """Told of each milestone; for tests of crashes."""
 
 
 class Steps:
@@ -72,6 +73,7 @@ class Steps:
             settings.store_seconds,
             settings.model_seconds,
             settings.offered_models,
+            settings.providers,
             settings.reached,
         )
         self.asserting = Asserting(services, rules, settings.model_seconds)

@@ -271,9 +271,10 @@ class NaiveGraph:
         self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
     ) -> None:
         graph, gone = self._graphs[scope], set(statements)
-        for records in (graph.claims, graph.ends, graph.denials, graph.spans):
-            for id in [one.id for one in records.values() if one.statement in gone]:
-                del records[id]
+        graph.claims = {id: one for id, one in graph.claims.items() if one.statement not in gone}
+        graph.ends = {id: one for id, one in graph.ends.items() if one.statement not in gone}
+        graph.denials = {id: one for id, one in graph.denials.items() if one.statement not in gone}
+        graph.spans = {id: one for id, one in graph.spans.items() if one.statement not in gone}
         for id in [one.id for one in graph.verdicts.values() if {one.left, one.right} & gone]:
             del graph.verdicts[id]
         graph.statements = {id: one for id, one in graph.statements.items() if id not in gone}

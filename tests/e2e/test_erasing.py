@@ -39,6 +39,7 @@ async def nothing_in_stores(product: Product, tenant: str, name: str) -> None:
     assert [await resources.vectors.count(scope, one) for one in Collection] == [0] * len(Collection)
 
 
+@pytest.mark.case("erase a graph with a canary word")
 async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contains_it(
     tmp_path: Path, logs: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -97,6 +98,7 @@ async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contai
         assert (view.statements, view.claims) == (1, 1)
 
 
+@pytest.mark.slow
 async def test_an_erased_tenant_leaves_its_ledger_alone(tmp_path: Path) -> None:
     engine = ScriptedEngine()
     async with a_product(tmp_path, engine=engine) as product:

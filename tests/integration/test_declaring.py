@@ -18,6 +18,7 @@ from services.domain.lexicon import predicate_id
 from services.domain.scope import Scope
 from services.resolver import declaring
 from services.stores.graph.port import AsOf
+from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 from tests.builders import on
 from tests.examples import one_in
@@ -88,6 +89,22 @@ async def test_single_closes_what_it_must_and_multi_restores_it(world: World) ->
         ("declare_predicate", "key:1", 4),
         ("declare_predicate", "key:1", 3),
     ]
+
+
+async def test_what_predicates_mean_is_worked_out_anew_only_where_it_changes(world: World) -> None:
+    await declare(world, "mascot", "single")
+    await claim(world, "a", ("Ann", "mascot", "Otter"), "2020-01-01")
+    await declare(world, "mascot", "multi")
+    lexicons = Lexicons(world.memory.readings, world.graph, world.parts.vocabulary)
+    by_revision = [await lexicons.at(world.scope, Revision(known_at)) for known_at in (3, 2, 1, 0)]
+    assert [lexicon.cardinality("mascot") for lexicon in by_revision] == [
+        "multi",
+        "single",
+        "single",
+        "multi",
+    ]
+    assert by_revision[1] is by_revision[2]
+    assert len(set(map(id, by_revision))) == 3
 
 
 async def test_a_statement_without_a_span_gets_one_when_many_may_hold(world: World) -> None:
