@@ -40,6 +40,7 @@ class StepSettings:
     model_seconds: float = 600.0
     patience: Patience = field(default_factory=Patience)
     offered_models: frozenset[str] = frozenset()
+    providers: frozenset[str] = frozenset()
     """Models that graphs may choose."""
 
 
@@ -69,6 +70,7 @@ class Steps:
             settings.store_seconds,
             settings.model_seconds,
             settings.offered_models,
+            settings.providers,
         )
         self.asserting = Asserting(services, rules, settings.model_seconds)
 

@@ -1,5 +1,6 @@
 """Understanding: from a saved chunk to classified facts, asking no model twice for one chunk."""
 
+from gateway.policy import check_providers
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Job
@@ -23,7 +24,9 @@ class Understanding:
         store_seconds: float,
         model_seconds: float,
         offered_models: frozenset[str] = frozenset(),
+        providers: frozenset[str] = frozenset(),
     ) -> None:
+        self._providers = providers
         self._services = services
         self._graphs = graphs
         self._rules = rules
@@ -85,6 +88,7 @@ class Understanding:
     async def _tell(self, job: Job, time_zone: str, setting: values_pb2.Setting, ruled: Ruled) -> None:
         """What only the gateway knows: the graph's user, languages, zone and models, the source's rules."""
         settings = (await self._graphs.get(job.scope)).settings
+        check_providers(settings, self._providers)
         setting.user_name = settings.user_name
         setting.time_zone = time_zone or settings.time_zone or "UTC"
         del setting.languages[:]
