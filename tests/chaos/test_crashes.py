@@ -108,6 +108,8 @@ async def check(installation: Installation, fates: Sequence[Fate], undisturbed: 
     installation.fates = list(fates)
     left = await installation.left(await story(installation))
     assert installation.deaths == len(fates), "each was reached"
+    rows, without = left.pop("rows"), dict(undisturbed["rows"])
+    assert {name: (rows[name], without[name]) for name in rows if rows[name] != without[name]} == {}
     assert {name: left[name] for name in left if left[name] != undisturbed[name]} == {}
     assert await installation.findings() == []
 

@@ -50,8 +50,8 @@ CREDITS = 1_000_000
 WAIT_SECONDS = 90
 _LOOK_SECONDS = 0.05
 
-NOT_COMPARED = {"executors", "artifacts"}
-"""Processes; and what a worker that starts sweeps away of jobs that have ended."""
+NOT_COMPARED = {"executors", "artifacts", "memory_fences"}
+"""Processes; what a worker that starts sweeps away of ended jobs; rows that PostgreSQL's writers lock alone."""
 
 Fate = tuple[str, int, int]
 """A milestone, how often it is reached before, and the signal that the process then gives itself."""
