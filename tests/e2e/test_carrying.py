@@ -12,7 +12,10 @@ import pytest
 import pytest_asyncio
 from google.protobuf.message import Message
 
-from gateway.store.imports import Making
+from gateway.store.clock import SkewedClock
+from gateway.store.imports import Imports, Making
+from gateway.store.quotas import Quotas
+from gateway.store.tenants import Limits
 from palimpsest.carrying import NotAnExport, export_graph, import_graph
 from palimpsest.connection import Connection
 from palimpsest.errors import CallError
@@ -30,9 +33,11 @@ from palimpsest.v1 import (
     memory_voice_pb2,
     privacy_pb2,
 )
+from services.domain.ids import EpisodeId
 from services.domain.scope import GraphId, Scope, TenantId
 from services.llm.offline import OfflineEngine
 from services.stores.vectors.port import Collection
+from tests.contracts.memory_base import full_episode
 from tests.doubles.gateway import Refusal
 from tests.doubles.product import Product, Tenant, a_product
 from tests.e2e.talking import Memory, balance, day
@@ -364,3 +369,30 @@ async def test_what_is_derived_is_made_anew_and_told(product: Product) -> None:
     assert refusal.reason == "NOT_IMPLEMENTED"
     nowhere = memory_graph_pb2.RebuildGraphRequest(graph_id="nowhere", request_id="nowhere")
     assert (await tenant.refused(tenant.memory.RebuildGraph, nowhere)).reason == "GRAPH_NOT_FOUND"
+
+
+async def test_an_import_that_was_left_is_in_nobodys_way(product: Product, memory: Memory) -> None:
+    """What one left that died is removed by the next, and by an erasure of the tenant."""
+    out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
+    stores, resources = product.running.gateway.stores, product.resources
+    row = await stores.graphs.get(scope_of(memory))
+    scope = scope_of(Memory(there, "left"))
+    late = Imports(stores.ledger_database, SkewedClock(-1000), Quotas(stores.clock, Limits()))
+    await late.begin(Making(scope, "0" * 64, row.settings, row.created_at, row.updated_at))
+    await resources.memory.text.save(scope, [full_episode("left")], [], None)
+    assert [one.scope for one in await stores.graphs.every(TenantId(there.name), making=True)] == [scope]
+    await imported(there, out.messages("left", "mine"))
+    copy = Memory(there, "left")
+    assert await copy.facts() == await memory.facts()
+    assert await resources.memory.text.episodes(scope, [EpisodeId("left")]) == []
+
+
+async def test_what_was_erased_is_brought_back(product: Product, memory: Memory) -> None:
+    out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
+    await imported(there, out.messages("copy", "first"))
+    asked = privacy_pb2.EraseGraphRequest(graph_id="copy", request_id="erase")
+    erasing = await there.call(there.privacy.EraseGraph, asked)
+    await Memory(there, "copy").end_of(erasing.erasure.erasure_id)
+    again = await imported(there, out.messages("copy", "second"))
+    assert again.state == job_pb2.JOB_STATE_SUCCEEDED
+    assert await Memory(there, "copy").facts() == await memory.facts()
