@@ -164,7 +164,7 @@ async def open_gateway(
     await engine.launch()
     background = Background()
     stack.push_async_callback(background.close)
-    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds)
+    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id)
     await dispatcher.start()
     stack.push_async_callback(dispatcher.stop)
     servicers = _servicers(
@@ -185,11 +185,12 @@ def _pipeline(
     documents: Documents,
 ) -> Pipeline:
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
-    retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
+    told = steps.settings
+    retracting = Retracting(documents, stores.jobs, stores.progress, told.patience, told.reached)
     retrying = Retrying(
-        services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
+        services, stores.jobs, stores.progress, told.patience, told.store_seconds, told.reached
     )
-    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
+    rebuilding = Rebuilding(services, stores.jobs, told.patience, told.model_seconds)
     erasing = Erasing.over(engine, services, stores, steps.settings)
     return Pipeline(
         engine,
