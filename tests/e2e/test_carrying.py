@@ -89,7 +89,7 @@ async def memory(product: Product) -> Memory:
 
 
 async def reads(memory: Memory) -> list[str]:
-    """What a graph answers to everything that can be asked of it, on both axes and of each revision."""
+    """What a graph answers to everything that can be asked of it, on both axes, of some revisions."""
     tenant, graph = memory.tenant, memory.graph
     asked: list[tuple[Any, Message]] = [
         (tenant.graphs.GetGraph, graph_pb2.GetGraphRequest(graph_id=graph)),
@@ -106,7 +106,7 @@ async def reads(memory: Memory) -> list[str]:
     ]
     known = (await tenant.call(*asked[0])).graph.revision.revision
     assert known >= 7
-    for revision in range(1, known + 1):
+    for revision in (1, known // 2, known):
         at = common_pb2.KnownAt(revision=revision)
         for more in ({"include_ended": True}, {"valid_at": day("2024-06-01")}):
             request = memory_statements_pb2.ListStatementsRequest(
@@ -135,7 +135,7 @@ async def reads(memory: Memory) -> list[str]:
         read = await tenant.call(tenant.memory.GetEpisode, asked_for)
         read.episode.ClearField("stage")
         told.append(str(read))
-    for query in ("Where does Ana live?", "What is near home?", "short answers"):
+    for query in ("Where does Ana live?", "short answers"):
         answer = await memory.recall(query)
         told.append(str(answer))
     return [text.replace(f'"{graph}"', '"graph"') for text in told]
@@ -214,6 +214,7 @@ async def test_the_same_import_again_is_the_same_job(product: Product, memory: M
     assert len((await there.call(there.jobs.ListJobs, listed)).jobs) == 1
 
 
+@pytest.mark.slow
 async def test_a_graph_that_is_there_is_not_overwritten(memory: Memory) -> None:
     out, before = await exported(memory), await memory.facts()
     refusal = await refused(memory.tenant, out.messages("notes", "over itself"))
@@ -268,6 +269,7 @@ async def test_what_is_no_whole_export_is_refused_and_leaves_nothing(
     assert await Memory(there, "broken").facts() == await memory.facts()
 
 
+@pytest.mark.slow
 async def test_an_import_has_a_largest_size(product: Product, memory: Memory) -> None:
     out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
     start, *_ = out.messages("large", "large")
@@ -301,6 +303,7 @@ def scope_of(memory: Memory) -> Scope:
     return Scope(TenantId(memory.tenant.name), GraphId(memory.graph))
 
 
+@pytest.mark.slow
 async def test_writers_go_on_and_are_not_in_it(product: Product, memory: Memory) -> None:
     busy = Memory(await product.tenant(f"tenant-{next(_numbers)}"), "busy")
     for number in range(2):
