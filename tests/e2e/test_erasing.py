@@ -44,7 +44,6 @@ async def nothing_in_stores(product: Product, tenant: str, name: str) -> None:
 
 
 @pytest.mark.case("erase a graph with a canary word")
-@pytest.mark.case("erase a graph with a canary word")
 async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contains_it(
     tmp_path: Path, logs: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
