@@ -44,6 +44,7 @@ async def nothing_in_stores(product: Product, tenant: str, name: str) -> None:
 
 
 @pytest.mark.case("erase a graph with a canary word")
+@pytest.mark.case("erase a graph with a canary word")
 async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contains_it(
     tmp_path: Path, logs: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -183,6 +184,7 @@ async def test_what_was_taken_out_before_can_be_brought_back_under_the_same_id(t
 
 @pytest.mark.slow
 @pytest.mark.postgres
+@pytest.mark.case("erase a graph with a canary word")
 async def test_on_postgresql_no_row_of_any_table_holds_the_word(
     tmp_path: Path, server_url: str, owner_url: str
 ) -> None:
