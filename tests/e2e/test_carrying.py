@@ -390,6 +390,7 @@ async def test_an_import_that_was_left_is_in_nobodys_way(product: Product, memor
     assert await resources.memory.text.episodes(scope, [EpisodeId("left")]) == []
 
 
+@pytest.mark.slow
 async def test_what_was_erased_is_brought_back(product: Product, memory: Memory) -> None:
     out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
     await imported(there, out.messages("copy", "first"))
