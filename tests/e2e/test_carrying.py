@@ -36,7 +36,6 @@ from palimpsest.v1 import (
 from services.domain.ids import EpisodeId
 from services.domain.scope import GraphId, Scope, TenantId
 from services.llm.offline import OfflineEngine
-from services.stores.vectors.port import Collection
 from tests.contracts.memory_base import full_episode
 from tests.doubles.gateway import Refusal
 from tests.doubles.product import Product, Tenant, a_product
@@ -349,31 +348,6 @@ async def test_a_client_carries_it_in_a_file(product: Product, memory: Memory, t
     assert await Memory(there, "notes").facts() == await memory.facts()
 
 
-async def test_what_is_derived_is_made_anew_and_told(product: Product) -> None:
-    there = Memory(await product.tenant(f"tenant-{next(_numbers)}"), "notes")
-    tenant = there.tenant
-    await there.assert_triples(("Ana", "lives_in", "Graz"), ("Ana", "knows", "Gus"))
-    before, scope = await there.facts(), scope_of(there)
-    lost = [one.statement_id for one in await there.statements()]
-    await product.resources.vectors.delete(scope, Collection.STATEMENTS, lost)
-    asked = memory_graph_pb2.RebuildGraphRequest(graph_id="notes", request_id="rebuild")
-    accepted = await tenant.call(tenant.memory.RebuildGraph, asked)
-    job = await there.end_of(accepted.job.job_id)
-    assert (job.state, job.kind) == (job_pb2.JOB_STATE_SUCCEEDED, job_pb2.JOB_KIND_REBUILD)
-    assert job.result.rebuilt.repaired == {"statement without vector": 2}
-    assert job.result.rebuilt.vectors >= 4
-    assert not job.result.rebuilt.left
-    assert job.credits.spent_micros == 0
-    assert await there.facts() == before
-    assert set(await product.resources.vectors.fetch(scope, Collection.STATEMENTS, lost)) == set(lost)
-    assert (await tenant.call(tenant.memory.RebuildGraph, asked)).job.job_id == job.job_id
-    asked.medium_model = "another"
-    refusal = await tenant.refused(tenant.memory.RebuildGraph, asked)
-    assert refusal.reason == "NOT_IMPLEMENTED"
-    nowhere = memory_graph_pb2.RebuildGraphRequest(graph_id="nowhere", request_id="nowhere")
-    assert (await tenant.refused(tenant.memory.RebuildGraph, nowhere)).reason == "GRAPH_NOT_FOUND"
-
-
 async def test_an_import_that_was_left_is_in_nobodys_way(product: Product, memory: Memory) -> None:
     """What one left that died is removed by the next, and by an erasure of the tenant."""
     out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
@@ -390,6 +364,7 @@ async def test_an_import_that_was_left_is_in_nobodys_way(product: Product, memor
     assert await resources.memory.text.episodes(scope, [EpisodeId("left")]) == []
 
 
+@pytest.mark.slow
 async def test_what_was_erased_is_brought_back(product: Product, memory: Memory) -> None:
     out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
     await imported(there, out.messages("copy", "first"))

@@ -106,9 +106,8 @@ async def test_a_graph_and_its_twin_in_the_same_stores_are_apart(world: World) -
     assert await answers(stores_of(world), twin) == nothing
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(100), deadline=None
-)
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(25), deadline=None)
 @given(told=st.lists(sayings, min_size=1, max_size=6))
 async def test_export_import_export_gives_the_same_bytes(world: World, told: list[Saying]) -> None:
     made = await generated(world, told)
