@@ -18,6 +18,8 @@ from tests.doubles.engine import ScriptedEngine
 from tests.doubles.gateway import graph
 from tests.doubles.product import Product, Tenant, a_product
 from tests.e2e.erasing import CANARY, erased, fill, holding, removed
+from tests.e2e.talking import Memory
+from tests.e2e.test_carrying import exported, imported
 
 TWIN = "parrotword"
 
@@ -51,7 +53,8 @@ async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contai
         acme, globex = await product.tenant("acme"), await product.tenant("globex")
         memory = await fill(acme, engine, "notes", CANARY)
         twin = await fill(globex, engine, "notes", TWIN)
-        other = await fill(acme, engine, "other", TWIN)
+        other = Memory(acme, "other")
+        await other.assert_triples(("Ada", "likes", TWIN), request_id=f"add-{TWIN}")
         assert CANARY in str(await memory.recall("What does Fay like?"))
         before = [await twin.facts(), await other.facts()]
         spent = list(await memory.ledger())
@@ -162,7 +165,25 @@ def _bytes(connection: Any, schema: str, table: str) -> list[sql.Composable]:
 
 
 @pytest.mark.slow
+async def test_what_was_taken_out_before_can_be_brought_back_under_the_same_id(tmp_path: Path) -> None:
+    engine = ScriptedEngine()
+    async with a_product(tmp_path, engine=engine) as product:
+        acme = await product.tenant("acme")
+        memory = await fill(acme, engine, "notes", CANARY)
+        before, recalled = await memory.facts(), str(await memory.recall("What does Fay like?"))
+        out = await exported(memory)
+        await erased(acme, acme.privacy.EraseGraph, asks("notes"))
+        job = await imported(acme, out.messages("notes", "import"))
+        assert (job.state, job.revision) == (job_pb2.JOB_STATE_SUCCEEDED, out.header.revision)
+        assert await memory.facts() == before
+        assert str(await memory.recall("What does Fay like?")) == recalled
+        await memory.assert_triples(("Fay", "likes", "rum"), at="2026-01-01", request_id="later")
+        assert "rum" in {fact[2] for fact in await memory.facts()}
+
+
+@pytest.mark.slow
 @pytest.mark.postgres
+@pytest.mark.case("erase a graph with a canary word")
 async def test_on_postgresql_no_row_of_any_table_holds_the_word(
     tmp_path: Path, server_url: str, owner_url: str
 ) -> None:
