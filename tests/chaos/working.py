@@ -51,7 +51,7 @@ WAIT_SECONDS = 90
 _LOOK_SECONDS = 0.05
 
 NOT_COMPARED = {"executors", "artifacts", "memory_fences"}
-"""Processes; what a worker that starts sweeps away of ended jobs; rows that PostgreSQL's writers lock alone."""
+"""Processes; what a worker that starts sweeps away; rows that PostgreSQL's writers lock."""
 
 Fate = tuple[str, int, int]
 """A milestone, how often it is reached before, and the signal that the process then gives itself."""
