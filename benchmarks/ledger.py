@@ -57,6 +57,9 @@ async def measure(url: str, pairs: int, clients: int) -> bool:
         started = time.perf_counter()
         await asyncio.gather(*(client(url, number, share) for number, share in enumerate(shares)))
         seconds = time.perf_counter() - started
+        print(
+            f"{pairs} pairs, {clients} clients, one tenant: {pairs / seconds:.0f} pairs a second", flush=True
+        )
         findings = await audit(stores.ledger_database, stores.clock)
         balance = await stores.ledger.balance(TENANT)
         usage = await stores.usages.of(TENANT, Period())
@@ -65,7 +68,6 @@ async def measure(url: str, pairs: int, clients: int) -> bool:
             and usage.spent == pairs * CHARGE
             and (balance.available, balance.held) == (granted - usage.spent, 0)
         )
-        print(f"{pairs} pairs, {clients} clients, one tenant: {pairs / seconds:.0f} pairs a second")
         print(f"conserved: {'yes' if conserved else f'NO: {findings} {balance} {usage}'}")
         return conserved
     finally:

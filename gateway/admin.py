@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from gateway.admin_commands import backup, bootstrap, migrate, move, reembed, verify
+from gateway.admin_commands import backup, bootstrap, executors, migrate, move, reembed, verify
 from gateway.admin_commands.installation import DataDir, settings_in
 from gateway.configured import BadSettings, Settings
 from gateway.credits.audit import CHECKS, Finding
@@ -34,6 +34,8 @@ app.command("backup")(backup.backup_command)
 app.command("restore")(backup.restore_command)
 app.command("move")(move.command)
 app.command("reembed")(reembed.command)
+app.command("executors")(executors.executors_command)
+app.command("recover")(executors.recover_command)
 
 
 def main() -> None:

@@ -47,6 +47,7 @@ from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
 from gateway.ingest.taking import Taking
+from gateway.policy import TextPolicy
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
 from gateway.settings import GatewaySettings
@@ -131,10 +132,11 @@ async def open_gateway(
     now: Callable[[], Instant],
     engine_name: str,
     step_settings: StepSettings | None = None,
+    providers: frozenset[str] = frozenset(),
 ) -> OpenGateway:
     """Opens everything and serves; `stack` drains and closes it, last opened first.
 
-    `engine_name` is the services' engine: answers tell it.
+    `engine_name` is the services' engine: answers tell it. `providers` are those that see texts here.
     """
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
@@ -154,7 +156,7 @@ async def open_gateway(
         stores.rules,
         stores.progress,
         stores.prices,
-        replace(step_settings or StepSettings(), offered_models=settings.offered_models),
+        replace(step_settings or StepSettings(), offered_models=settings.offered_models, providers=providers),
     )
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
     pipeline = _pipeline(settings, stores, services, engine, steps, documents)
@@ -162,7 +164,7 @@ async def open_gateway(
     await engine.launch()
     background = Background()
     stack.push_async_callback(background.close)
-    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds)
+    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id)
     await dispatcher.start()
     stack.push_async_callback(dispatcher.stop)
     servicers = _servicers(
@@ -183,11 +185,12 @@ def _pipeline(
     documents: Documents,
 ) -> Pipeline:
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
-    retracting = Retracting(documents, stores.jobs, stores.progress, steps.settings.patience)
+    told = steps.settings
+    retracting = Retracting(documents, stores.jobs, stores.progress, told.patience, told.reached)
     retrying = Retrying(
-        services, stores.jobs, stores.progress, steps.settings.patience, steps.settings.store_seconds
+        services, stores.jobs, stores.progress, told.patience, told.store_seconds, told.reached
     )
-    rebuilding = Rebuilding(services, stores.jobs, steps.settings.patience, steps.settings.model_seconds)
+    rebuilding = Rebuilding(services, stores.jobs, told.patience, told.model_seconds)
     erasing = Erasing.over(engine, services, stores, steps.settings)
     return Pipeline(
         engine,
@@ -233,6 +236,8 @@ def _privacy(
         settings.data_dir,
         settings.max_import_bytes,
         settings.max_imports,
+        settings.offered_models,
+        steps.settings.providers,
     )
     return PrivacyServicer(
         Erase.over(stores, services, pipeline, now),
@@ -254,9 +259,49 @@ def _servicers(
     engine_name: str,
 ) -> Servicers:
     reads = Reads(services, stores.graphs, now)
+    policy = TextPolicy(stores.graphs, steps.settings.providers)
+    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds, now)
+    memory = _memory(settings, stores, services, pipeline, steps, documents, background, now, reads, policy)
+    return {
+        "GraphService": GraphsAndPredicates(
+            stores.graphs,
+            Rules(stores.rules),
+            ServiceFacts(services),
+            predicates,
+            settings.offered_models,
+        ),
+        "MemoryService": memory,
+        "RecallService": RecallServicer(
+            Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name),
+            reads,
+            policy,
+        ),
+        "JobService": JobsAndRetries(
+            stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings
+        ),
+        "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
+        "PrivacyService": _privacy(settings, stores, services, steps, background, pipeline, now),
+        "AdminService": AdminServicer.over(stores),
+    }
+
+
+def _memory(
+    settings: GatewaySettings,
+    stores: Stores,
+    services: Services,
+    pipeline: Pipeline,
+    steps: Steps,
+    documents: Documents,
+    background: Background,
+    now: Callable[[], Instant],
+    reads: Reads,
+    policy: TextPolicy,
+) -> MemoryServicer:
     browsing = Browsing(services, stores.graphs, stores.job_view, now)
-    add = AddEpisode(services, stores.jobs, stores.job_view, stores.ledger, stores.prices, pipeline, now)
-    asserting = AssertTriples(stores.jobs, stores.prices, pipeline, steps.asserting, background, now)
+    add = AddEpisode(
+        services, stores.jobs, stores.job_view, stores.ledger, stores.prices, pipeline, now, policy
+    )
+    asserting = AssertTriples(stores.jobs, stores.prices, pipeline, steps.asserting, background, now, policy)
     deleting = DeleteEpisode(
         services, stores.graphs, stores.requests, background, steps.settings.store_seconds
     )
@@ -264,10 +309,9 @@ def _servicers(
         services, stores.graphs, stores.requests, background, reads, steps.settings.store_seconds
     )
     merging = Merging(services, stores.graphs, stores.requests, background, steps.settings.store_seconds, now)
-    predicates = Predicates(services, stores.graphs, background, steps.settings.store_seconds, now)
     deleting_documents = DeleteDocument(documents, stores.graphs, stores.requests, background)
     retract = RetractSource(stores.jobs, stores.graphs, stores.prices, documents, pipeline)
-    memory = MemoryServicer(
+    return MemoryServicer(
         add,
         BatchAddEpisodes(add),
         asserting,
@@ -280,24 +324,6 @@ def _servicers(
         browsing,
         merging,
         stores.job_view,
+        policy,
         settings,
     )
-    return {
-        "GraphService": GraphsAndPredicates(
-            stores.graphs,
-            Rules(stores.rules),
-            ServiceFacts(services),
-            predicates,
-            settings.offered_models,
-        ),
-        "MemoryService": memory,
-        "RecallService": RecallServicer(
-            Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name), reads
-        ),
-        "JobService": JobsAndRetries(
-            stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings
-        ),
-        "CreditService": CreditServicer(stores.ledger, stores.balance_watch),
-        "PrivacyService": _privacy(settings, stores, services, steps, background, pipeline, now),
-        "AdminService": AdminServicer.over(stores),
-    }

@@ -80,7 +80,7 @@ async def bring_up(
     """Starts everything in this process; `stack` stops it, the gateway first. `say` is told each stage."""
     say("opening the stores")
     resources = await open_resources(services, stack, now)
-    return await bring_up_on(resources, gateway, stack, steps, say)
+    return await bring_up_on(resources, gateway, stack, steps, say, providers_of(services))
 
 
 async def bring_up_on(
@@ -89,8 +89,9 @@ async def bring_up_on(
     stack: AsyncExitStack,
     steps: StepSettings | None = None,
     say: Callable[[str], None] = lambda _: None,
+    providers: frozenset[str] = frozenset(),
 ) -> Running:
-    """Starts services and gateway on stores that are open."""
+    """Starts services and gateway on stores that are open. `providers` see texts."""
     secret = gateway.assertion_secret.get_secret_value().encode() or secrets.token_bytes(_SECRET_BYTES)
     signer = Signer(secret, clock)
     say("starting the services")
@@ -98,7 +99,9 @@ async def bring_up_on(
     stack.push_async_callback(running.stop)
     say("starting the gateway")
     targets = dict.fromkeys(ServiceName, running.target)
-    opened = await open_gateway(gateway, targets, signer, stack, resources.now, resources.engine.name, steps)
+    opened = await open_gateway(
+        gateway, targets, signer, stack, resources.now, resources.engine.name, steps, providers
+    )
     return Running(opened, running.target, resources.engine.name)
 
 
@@ -123,8 +126,20 @@ async def bring_up_on_ray(
     say("starting the gateway")
     targets = dict.fromkeys(ServiceName, running.target)
     signer = Signer(secret.encode(), clock)
-    opened = await open_gateway(gateway, targets, signer, stack, clock, services.engine, steps)
+    opened = await open_gateway(
+        gateway, targets, signer, stack, clock, services.engine, steps, providers_of(services)
+    )
     return Running(opened, running.target, services.engine, Runtime.RAY)
+
+
+def providers_of(services: ServiceSettings) -> frozenset[str]:
+    """The providers that see texts: of the language model and of the embeddings, where they are remote."""
+    found = set()
+    if services.engine == "openai" and services.model is not None:
+        found.add(services.model.provider)
+    if services.embedder == "openai" and services.embedding is not None:
+        found.add(services.embedding.provider)
+    return frozenset(found)
 
 
 def command(

@@ -10,7 +10,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 
 from gateway.commands.rules import Rules
-from gateway.errors import ValidationFailed, Violation
+from gateway.errors import NotImplementedYet, ValidationFailed, Violation
 from gateway.interceptors.call import current_caller
 from gateway.paging import page_of, token_of
 from gateway.store.graphs import GraphRow, Graphs
@@ -155,6 +155,11 @@ def check_settings(settings: graph_pb2.GraphSettings, offered_models: frozenset[
         )
     if violations:
         raise ValidationFailed(*violations)
+    # What nothing would heed is not taken.
+    if settings.redaction.patterns:
+        raise NotImplementedYet("redaction by patterns of one's own")
+    if settings.retention:
+        raise NotImplementedYet("retention")
 
 
 def _is_field(message: Descriptor, path: str) -> bool:

@@ -17,6 +17,7 @@ from gateway.errors import JobNotFound
 from gateway.interceptors.call import Caller, current_caller, downstream_seconds
 from gateway.interceptors.places import leave_place
 from gateway.paging import page_of, token_of
+from gateway.policy import TextPolicy
 from gateway.settings import GatewaySettings
 from gateway.store.job_view import JobView
 from palimpsest.v1 import (
@@ -45,10 +46,12 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         browsing: Browsing,
         merging: Merging,
         view: JobView,
+        policy: TextPolicy,
         settings: GatewaySettings,
     ) -> None:
         super().__init__(browsing)
         self._merging = merging
+        self._policy = policy
         self._add = add
         self._batch = batch
         self._assert = asserting
@@ -104,7 +107,8 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         self, request: memory_graph_pb2.RebuildGraphRequest, context: Context
     ) -> memory_graph_pb2.RebuildGraphResponse:
         caller = current_caller()
-        return await self._rebuild(caller.scope(request.graph_id), request, self._max_jobs(caller))
+        scope = caller.scope(request.graph_id)
+        return await self._rebuild(scope, await self._policy(scope, request), self._max_jobs(caller))
 
     async def GetDocument(
         self, request: memory_episodes_pb2.GetDocumentRequest, context: Context

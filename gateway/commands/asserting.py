@@ -11,6 +11,7 @@ from gateway.errors import MaxCreditsExceeded
 from gateway.ingest.asserting import Asserting
 from gateway.ingest.background import Background
 from gateway.ingest.pipeline import Pipeline
+from gateway.policy import TextPolicy
 from gateway.store.job_values import Job, JobKind, JobState, Order
 from gateway.store.job_view import job_message
 from gateway.store.jobs import Jobs
@@ -35,7 +36,9 @@ class AssertTriples:
         asserting: Asserting,
         background: Background,
         now: Callable[[], Instant],
+        policy: TextPolicy,
     ) -> None:
+        self._policy = policy
         self._jobs = jobs
         self._prices = prices
         self._pipeline = pipeline
@@ -49,8 +52,9 @@ class AssertTriples:
         """What was recorded; with `wait` false, the job that records it.
 
         Raises ValidationFailed, EntityNotFound, InsufficientCredits, MaxCreditsExceeded, TooManyJobs,
-        RequestIdReused, and what recording raises.
+        RequestIdReused, ModelNotAllowed, and what recording raises.
         """
+        request = await self._policy(scope, request)
         assertions_in(request, self._now())  # refuses bad times before anything is accepted
         wait = request.wait or not request.HasField("wait")
         accepted = await self._jobs.accept(await self._order(scope, request), max_jobs, taken=wait)

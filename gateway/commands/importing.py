@@ -17,6 +17,7 @@ from gateway.ingest.spool import Spool
 from gateway.ingest.taking import Taking, imported
 from gateway.interceptors.call import Caller
 from gateway.interceptors.validate import Validate
+from gateway.policy import check_providers
 from gateway.store.calls import Call, CallLog
 from gateway.store.imports import Imports, Making
 from gateway.store.job_values import Job, JobKind, JobState, Order, Outcome
@@ -48,6 +49,8 @@ class ImportGraph:
         folder: Path,
         most_bytes: int,
         most_at_once: int,
+        offered_models: frozenset[str] = frozenset(),
+        providers: frozenset[str] = frozenset(),
     ) -> None:
         """`folder` is where data waits until all of it is there: `most_bytes` of each of `most_at_once`."""
         self._taking = taking
@@ -59,6 +62,8 @@ class ImportGraph:
         self._folder = folder
         self._most_bytes = most_bytes
         self._places = asyncio.Semaphore(most_at_once)
+        self._offered_models = offered_models
+        self._providers = providers
         self._validate = Validate()
 
     async def __call__(self, messages: Messages, caller: Caller) -> privacy_pb2.ImportGraphResponse:
@@ -137,7 +142,8 @@ class ImportGraph:
         violations = self._validate.violations(settings)
         if violations:
             raise ValidationFailed(*violations)
-        check_settings(settings)
+        check_settings(settings, self._offered_models)
+        check_providers(settings, self._providers)
         return settings
 
     async def _carried_out(

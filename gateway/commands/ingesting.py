@@ -12,6 +12,7 @@ from gateway.credits.money import MicroCredits
 from gateway.credits.prices import Prices
 from gateway.errors import MaxCreditsExceeded
 from gateway.ingest.pipeline import Pipeline
+from gateway.policy import TextPolicy
 from gateway.services import Services
 from gateway.store.job_values import Accepted, JobKind, Order
 from gateway.store.job_view import JobView
@@ -56,7 +57,9 @@ class AddEpisode:
         prices: Prices,
         pipeline: Pipeline,
         now: Callable[[], Instant],
+        policy: TextPolicy,
     ) -> None:
+        self._policy = policy
         self._services = services
         self._jobs = jobs
         self._view = view
@@ -91,10 +94,12 @@ class AddEpisode:
         """Accepts a text and hands it to the pipeline; with `validate_only`, only quotes it.
 
         Raises ValidationFailed, DocumentTooLarge, InsufficientCredits, MaxCreditsExceeded, TooManyJobs,
-        TooManyGraphs, DailyBytesExceeded, RequestIdReused.
+        TooManyGraphs, DailyBytesExceeded, RequestIdReused, ModelNotAllowed.
         """
         size = _checked_size(request, limits.document_bytes)
         _check_times(request)
+        # From here on there is only what may be kept and read.
+        request = await self._policy(scope, request)
         quote = await self._quote(scope, request, timeout_seconds)
         if request.validate_only:
             return Taken(quote)

@@ -5,6 +5,7 @@ from gateway.convert.times import instant_of, timestamp
 from palimpsest.internal.v1 import preprocessor_pb2, values_pb2
 from palimpsest.v1 import episode_pb2, memory_episodes_pb2, memory_ingest_pb2
 from services.domain.instants import Instant
+from services.domain.redacted import marks_in
 
 
 def source_in(request: memory_ingest_pb2.AddEpisodeRequest, accepted_at: Instant) -> preprocessor_pb2.Source:
@@ -51,6 +52,7 @@ def episode_out(episode: values_pb2.Episode, graph_id: str) -> episode_pb2.Episo
         created_at=timestamp(episode.created_at),
         token_count=episode.tokens,
         metadata=episode.metadata,
+        redacted=marks_in(episode.text),
     )
 
 

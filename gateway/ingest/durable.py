@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from dbos import DBOS, DBOSConfig, SetWorkflowID
+from dbos import DBOS, DBOSClient, DBOSConfig, SetEnqueueOptions, SetWorkflowID
 from sqlalchemy import make_url
 
 from gateway.store.lease import JobTakenOver
@@ -31,6 +31,9 @@ Step = Callable[[], Coroutine[Any, Any, JSON]]
 Workflow = Callable[["Run", str], Awaitable[None]]
 
 QUEUE = "ingest"
+_APPLICATION = "palimpsest"
+_VERSION = "ingest-1"
+"""Of the workflows: an executor takes those of its own version."""
 _BUSY_SECONDS = 30.0
 
 
@@ -56,6 +59,27 @@ def migrate_workflows(database_url: str, app_role: str | None = None) -> None:
     role = app_role if make_url(database_url).get_backend_name() == "postgresql" else None
     with translated("workflows"):
         DBOS.migrate(database_url, application_role=role)
+
+
+def hand_over(database_url: str, executor_id: str) -> Sequence[str]:
+    """Gives what an executor left unfinished back to the queue, for any other to take.
+
+    Answers the ids of these workflows. Idempotent; also when the executor lives after all: its runs then have
+    lost their jobs. Blocking. Raises StoreUnavailable.
+    """
+    with translated("workflows"):
+        client = DBOSClient(system_database_url=database_url, application_name=_APPLICATION)
+        try:
+            # The client has no public way to this; tests/contracts hold the library to it.
+            database = client._sys_db
+            pending = database.get_pending_workflows(executor_id, _VERSION)
+            return [
+                one.workflow_id
+                for one in pending
+                if database.reenqueue_for_recovery(one.workflow_id, [executor_id], QUEUE)
+            ]
+        finally:
+            client.destroy()
 
 
 class Run:
@@ -119,9 +143,9 @@ class DurableEngine:
             polling_interval_sec=self._settings.polling_seconds,
         )
 
-    async def start(self, name: str, workflow_id: str, argument: str) -> None:
-        """Enqueues a workflow; the same id again changes nothing."""
-        with SetWorkflowID(workflow_id):
+    async def start(self, name: str, workflow_id: str, argument: str, turn: int) -> None:
+        """Enqueues a workflow; the same id again changes nothing. The lowest `turn` that waits is next."""
+        with SetWorkflowID(workflow_id), SetEnqueueOptions(priority=turn):
             await DBOS.enqueue_workflow_async(QUEUE, self._registered[name], argument)
 
     async def stop(self, workflow_ids: Sequence[str]) -> None:
@@ -177,10 +201,10 @@ class DurableEngine:
 
     def _config(self) -> DBOSConfig:
         return DBOSConfig(
-            name="palimpsest",
+            name=_APPLICATION,
             system_database_url=self._settings.database_url,
             executor_id=self._settings.executor_id,
-            application_version="ingest-1",
+            application_version=_VERSION,
             enable_otlp=False,
             log_level="WARNING",
             # Nothing here waits for notifications; a stop waits for the sleep of who looks for them.

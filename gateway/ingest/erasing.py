@@ -120,7 +120,7 @@ class Erasing:
 
         async def work() -> JSON:
             scope = (await self._jobs.find(job_id)).scope
-            left = await self._graphs.every(scope.tenant)
+            left = await self._graphs.every(scope.tenant, making=True)
             if left:
                 await self._erase(job_id, number, left[0].scope)
                 await self._graphs.remove(left[0].scope)

@@ -14,6 +14,8 @@ from gateway.errors import JobNotFound
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
 from gateway.ingest.erasing import Erasing
+from gateway.ingest.fair import FairGate, Turns
+from gateway.ingest.milestones import Milestone
 from gateway.ingest.patience import status_in
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.rebuilding import ended as rebuilding_ended
@@ -72,7 +74,9 @@ class Pipeline:
         self._rebuilding = rebuilding
         self._endings = endings
         self._patience = steps.settings.patience
-        self._chunks = asyncio.Semaphore(chunk_concurrency)
+        self._reached = steps.settings.reached
+        self._chunks = FairGate(chunk_concurrency)
+        self._turns = Turns()
         self._register(INGEST, self._understood)
         self._register(ASSERT, self._asserted)
         self._register(RETRACT, self._retracted)
@@ -82,11 +86,14 @@ class Pipeline:
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
+        self._reached(Milestone.ACCEPTED)
+        turn = self._turns.next(job.scope.tenant)
         if job.attempt:
             named = f"{job.id}:{job.attempt}"
-            await self._engine.start(RETRY, named, named)
+            await self._engine.start(RETRY, named, named, turn)
         else:
-            await self._engine.start(WORKFLOWS[job.kind], job.id, job.id)
+            await self._engine.start(WORKFLOWS[job.kind], job.id, job.id, turn)
+        self._reached(Milestone.ENQUEUED)
         await self._jobs.taken(job.id)
 
     async def run_now(
@@ -195,7 +202,8 @@ class Pipeline:
 
     async def _understand(self, run: Run, job: JobId, index: int, prepared: JSON) -> JSON:
         async def bounded() -> JSON:
-            async with self._chunks:
+            tenant = (await self._patience.insist(lambda: self._jobs.find(job))).scope.tenant
+            async with self._chunks.place(tenant):
                 return await self._steps.understand(job, index, prepared)
 
         return await run.step(f"understand/1/{index}", bounded)
@@ -219,11 +227,14 @@ class Pipeline:
 
     async def _end(self, run: Run, job: JobId, ended: Ended) -> None:
         async def end() -> JSON:
+            self._reached(Milestone.SETTLING)
             try:
-                return {"state": (await self._endings.end(job, ended)).state}
+                state = (await self._endings.end(job, ended)).state
             except JobNotFound:
                 # Its graph was erased, and it with it: it was ended then, and its credits given back.
                 return {}
+            self._reached(Milestone.SETTLED)
+            return {"state": state}
 
         # Nobody else ends a job: its credits would be held until they expire.
         await run.step("end/1", lambda: self._patience.insist(end))

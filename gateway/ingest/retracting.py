@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from gateway.ingest.documents import Documents
 from gateway.ingest.durable import JSON
 from gateway.ingest.endings import OUTCOME
+from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.patience import Patience
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
@@ -25,11 +26,19 @@ def payload(source: str, actor: str) -> bytes:
 class Retracting:
     """The steps of a retraction: what to delete next, and its deletion. Idempotent by (job, part)."""
 
-    def __init__(self, documents: Documents, jobs: Jobs, progress: Progress, patience: Patience) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        jobs: Jobs,
+        progress: Progress,
+        patience: Patience,
+        reached: Reached = unwatched,
+    ) -> None:
         self._documents = documents
         self._jobs = jobs
         self._progress = progress
         self._patience = patience
+        self._reached = reached
 
     async def list(self, job_id: JobId, part: int) -> JSON:
         """What is there of the source: episodes, and versions of documents, the newest first.
@@ -67,6 +76,7 @@ class Retracting:
                 gone, revoked = await self._documents.delete(job.scope, document, version, commit, actor, WHY)
                 deleted += len(gone.episode_ids)
                 done.append(revoked)
+            self._reached(Milestone.RETRACTED)
             outcome = resolver_pb2.Outcome()
             for one in done:
                 outcome.MergeFrom(one.outcome)

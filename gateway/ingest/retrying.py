@@ -12,6 +12,7 @@ from typing import Self
 from gateway.convert.names import nothing_out
 from gateway.credits.money import MicroCredits, PriceTable
 from gateway.ingest.durable import JSON
+from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.patience import Patience
 from gateway.services import Services
 from gateway.store.job_values import JobKind
@@ -64,12 +65,14 @@ class Retrying:
         progress: Progress,
         patience: Patience,
         store_seconds: float,
+        reached: Reached = unwatched,
     ) -> None:
         self._services = services
         self._jobs = jobs
         self._progress = progress
         self._patience = patience
         self._store_seconds = store_seconds
+        self._reached = reached
 
     async def take_up(self, job_id: JobId) -> JSON:
         """As `Steps.preprocess`, of what is left. In `chunks` the others are null."""
@@ -85,6 +88,7 @@ class Retrying:
             taken = await self._services.call(
                 job.scope, self._services.preprocessor.TakeUp, asked, self._store_seconds
             )
+            self._reached(Milestone.TAKEN_UP)
             nothing = dict(zip(indexes, taken.nothing, strict=True))
             await self._progress.reopen(
                 job_id, {index: nothing_out(reason) for index, reason in nothing.items()}

@@ -10,6 +10,7 @@ from gateway.errors import JobCancelled
 from gateway.ingest.asserting import Asserting
 from gateway.ingest.durable import JSON
 from gateway.ingest.endings import OUTCOME, UNSUPPORTED
+from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.patience import Patience, status_in
 from gateway.ingest.understanding import Understanding
 from gateway.services import Services
@@ -41,6 +42,9 @@ class StepSettings:
     patience: Patience = field(default_factory=Patience)
     offered_models: frozenset[str] = frozenset()
     """Models that graphs may choose."""
+    providers: frozenset[str] = frozenset()
+    reached: Reached = unwatched
+    """Told of each milestone; for tests of crashes."""
 
 
 class Steps:
@@ -69,6 +73,8 @@ class Steps:
             settings.store_seconds,
             settings.model_seconds,
             settings.offered_models,
+            settings.providers,
+            settings.reached,
         )
         self.asserting = Asserting(services, rules, settings.model_seconds)
 
@@ -81,6 +87,7 @@ class Steps:
         async def claim() -> Lease:
             lease = await self._jobs.claim(job_id, attempt)
             await self._progress.claim(lease)
+            self.settings.reached(Milestone.CLAIMED)
             return lease
 
         return await self.settings.patience.insist(claim)
@@ -114,6 +121,7 @@ class Steps:
             done = await self._services.call(
                 job.scope, self._services.preprocessor.Preprocess, request, self.settings.model_seconds
             )
+            self.settings.reached(Milestone.PREPROCESSED)
             if done.removed_passage_ids:
                 removed = "\n".join(done.removed_passage_ids).encode()
                 await self._progress.save_artifact(job_id, UNSUPPORTED, REMOVED, removed)
@@ -159,6 +167,7 @@ class Steps:
                 await self._services.call(
                     job.scope, self._services.resolver.StoreFacts, request, self.settings.store_seconds
                 )
+                self.settings.reached(Milestone.STAGED)
                 stage = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_UNDERSTOOD)
             stage.dropped.update(dropped)
             await self._mark(job_id, index, chunk, stage)
@@ -176,8 +185,10 @@ class Steps:
             done = await self._services.call(
                 job.scope, self._services.resolver.Resolve, request, self.settings.model_seconds
             )
+            self.settings.reached(Milestone.RESOLVED)
             await self._keep_receipts(job, f"resolve/{index}", index, done.receipts)
             await self._spend(job, index, chunk)
+            self.settings.reached(Milestone.PAID)
             await self._keep_outcome(job_id, index, done.revision, done.outcome)
             stage = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_RESOLVED)
             for reason, count in [*dropped.items(), *_counted(done.dropped).items()]:
@@ -203,6 +214,7 @@ class Steps:
             done = await self._services.call(
                 job.scope, self._services.resolver.EndUnsupported, request, self.settings.store_seconds
             )
+            self.settings.reached(Milestone.UNSUPPORTED_ENDED)
             await self._keep_outcome(job_id, UNSUPPORTED, done.revision, done.outcome)
             return {"revision": done.revision}
 
@@ -236,6 +248,7 @@ class Steps:
 
     async def _record(self, job: Job, asked: AssertTriplesRequest) -> resolver_pb2.AssertResponse:
         done = await self.asserting.record(job, asked)
+        self.settings.reached(Milestone.ASSERTED)
         records = len(asked.claims) + len(asked.ends) + len(asked.denials)
         prices = await self._prices.of(job.hold.price_version)
         await self._jobs.spend(job.id, "assert", prices.asserted(records))

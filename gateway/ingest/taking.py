@@ -44,7 +44,7 @@ class Taking:
             async with self._held(scope, owner):
                 if found is Found.LEFT:
                     await self._discard(scope)
-                await self._write(scope, spool, graph, revision)
+                await self._write(scope, owner, spool, graph, revision)
                 await self._verify(scope, revision)
         except ValidationFailed:
             if await self._imports.renew(scope, owner):
@@ -54,9 +54,12 @@ class Taking:
         if not await self._imports.finish(scope, owner):
             raise Conflict(TAKEN_OVER)
 
-    async def _write(self, scope: Scope, spool: Spool, graph: GraphLine, revision: int) -> None:
+    async def _write(self, scope: Scope, owner: str, spool: Spool, graph: GraphLine, revision: int) -> None:
         batches = spool.lines()
         while (lines := await asyncio.to_thread(next, batches, None)) is not None:
+            # Nothing is written without the place: the tenant may be erased meanwhile.
+            if not await self._imports.renew(scope, owner):
+                raise Conflict(TAKEN_OVER)
             request = pb.ImportRequest(
                 revision=revision, lines=lines, embedder=graph.embedder, dimension=graph.dimension
             )

@@ -1,5 +1,7 @@
 """Understanding: from a saved chunk to classified facts, asking no model twice for one chunk."""
 
+from gateway.ingest.milestones import Milestone, Reached, unwatched
+from gateway.policy import check_providers
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Job
@@ -23,7 +25,10 @@ class Understanding:
         store_seconds: float,
         model_seconds: float,
         offered_models: frozenset[str] = frozenset(),
+        providers: frozenset[str] = frozenset(),
+        reached: Reached = unwatched,
     ) -> None:
+        self._providers = providers
         self._services = services
         self._graphs = graphs
         self._rules = rules
@@ -31,6 +36,7 @@ class Understanding:
         self._store_seconds = store_seconds
         self._model_seconds = model_seconds
         self._offered_models = offered_models
+        self._reached = reached
 
     async def of_chunk(self, job: Job, time_zone: str, index: int, episode: str) -> values_pb2.Understood:
         """The facts of a chunk; those of an earlier run of the step when there are some.
@@ -41,7 +47,9 @@ class Understanding:
         if kept is not None:
             return values_pb2.Understood.FromString(kept)
         understood = await self._ask(job, time_zone, episode)
+        self._reached(Milestone.ANSWERED)
         await self._progress.save_artifact(job.id, index, UNDERSTOOD, understood.SerializeToString())
+        self._reached(Milestone.KEPT)
         return understood
 
     async def _ask(self, job: Job, time_zone: str, episode: str) -> values_pb2.Understood:
@@ -85,6 +93,7 @@ class Understanding:
     async def _tell(self, job: Job, time_zone: str, setting: values_pb2.Setting, ruled: Ruled) -> None:
         """What only the gateway knows: the graph's user, languages, zone and models, the source's rules."""
         settings = (await self._graphs.get(job.scope)).settings
+        check_providers(settings, self._providers)
         setting.user_name = settings.user_name
         setting.time_zone = time_zone or settings.time_zone or "UTC"
         del setting.languages[:]

@@ -44,7 +44,9 @@ class Places:
     def __init__(
         self, most: int, most_waiting: int, wait_seconds: float, held_seconds: float = HELD_SECONDS
     ) -> None:
-        """A place that is held for `held_seconds` is handed on: who has it waits, for a revision perhaps."""
+        """A place that is held for `held_seconds` while the loop is on time is handed on: who has it waits,
+        for a revision perhaps.
+        """
         self._most = most
         self._most_waiting = most_waiting
         self._wait_seconds = wait_seconds
@@ -77,11 +79,22 @@ class Places:
                 self._release(owner)
 
         token = _leave.set(leave)
-        timer = asyncio.get_running_loop().call_later(self._held_seconds, leave)
+        loop = asyncio.get_running_loop()
+        timer: asyncio.TimerHandle | None = None
+
+        def look() -> None:
+            nonlocal timer
+            if self._late <= LATE_SECONDS:
+                leave()
+            else:  # it may be slow for the others' sake: one more beside it would help nobody
+                timer = loop.call_later(self._held_seconds, look)
+
+        timer = loop.call_later(self._held_seconds, look)
         try:
             yield
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
             _leave.reset(token)
             leave()
 

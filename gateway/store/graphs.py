@@ -125,9 +125,14 @@ class Graphs:
                 )
         return await self.get(scope)
 
-    async def every(self, tenant: TenantId | None = None) -> Sequence[GraphRow]:
-        """Graphs of every tenant, or of one, in the order of their names; for work on the stores."""
-        query = select(graphs).where(_THERE).order_by(graphs.c.tenant, graphs.c.id)
+    async def every(self, tenant: TenantId | None = None, *, making: bool = False) -> Sequence[GraphRow]:
+        """Graphs of every tenant, or of one, in the order of their names; for work on the stores.
+
+        `making`: those too that an import is making, or left.
+        """
+        query = select(graphs).order_by(graphs.c.tenant, graphs.c.id)
+        if not making:
+            query = query.where(_THERE)
         if tenant is not None:
             query = query.where(graphs.c.tenant == tenant)
         async with self._database.read(_UPKEEP) as connection:

@@ -13,6 +13,7 @@ from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
 from gateway.store.content import Content
 from gateway.store.erasures import Erasures
+from gateway.store.executors import Executors
 from gateway.store.graphs import Graphs
 from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
@@ -52,6 +53,7 @@ class Stores:
     erasures: Erasures
     content: Content
     progress: Progress
+    executors: Executors
     job_view: JobView
     balance_watch: BalanceWatch
 
@@ -118,6 +120,7 @@ async def open_stores(
         erasures=Erasures(database, clock, jobs),
         content=Content(database, progress_database),
         progress=progress,
+        executors=Executors(database, clock),
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
         balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),
     )

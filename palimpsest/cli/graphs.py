@@ -1,5 +1,7 @@
 """`graph create`, `graph show`, `graph list` and `graph update`; erasing is in erasing.py."""
 
+from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -18,6 +20,24 @@ MediumModel = Annotated[
     str | None, typer.Option(help='Model that reads texts, of those offered; "" for the operator\'s.')
 ]
 LowModel = Annotated[str | None, typer.Option(help="Model of lesser tasks, likewise.")]
+
+
+class Redacted(StrEnum):
+    """What is blacked out of texts before they are stored."""
+
+    SECRETS = "secrets"
+    CARDS = "cards"
+    NOTHING = "nothing"
+
+
+Redact = Annotated[
+    list[Redacted] | None,
+    typer.Option(help="What to black out before anything is stored or read; repeatable; replaces all."),
+]
+AllowProvider = Annotated[
+    list[str] | None,
+    typer.Option(help='Model provider that may see texts; repeatable; replaces all; "" for every one.'),
+]
 
 
 def app() -> typer.Typer:
@@ -43,10 +63,13 @@ async def create(
     ] = None,
     medium_model: MediumModel = None,
     low_model: LowModel = None,
+    redact: Redact = None,
+    allow_provider: AllowProvider = None,
 ) -> None:
     """Makes a graph with settings. The first `add` or `assert` makes one without, too."""
     settings = graph_pb2.GraphSettings(user_name=user_name, time_zone=time_zone, languages=language or ())
     _choose(settings, medium_model, low_model)
+    _protect(settings, redact, allow_provider)
     request = graph_pb2.CreateGraphRequest(graph_id=graph, settings=settings)
     response = await shell.connection.call(shell.connection.graphs.CreateGraph, request)
     shell.show(response, lambda answer: graph_of(answer.graph))
@@ -89,6 +112,8 @@ async def update(
     language: Annotated[list[str] | None, typer.Option(help="BCP 47 tag; repeatable; replaces all.")] = None,
     medium_model: MediumModel = None,
     low_model: LowModel = None,
+    redact: Redact = None,
+    allow_provider: AllowProvider = None,
 ) -> None:
     """Changes the settings that are given, for texts from now on."""
     given = {
@@ -97,6 +122,8 @@ async def update(
         "languages": language,
         "models.medium_model": medium_model,
         "models.low_model": low_model,
+        "redaction": redact,
+        "models.allowed_providers": allow_provider,
     }
     chosen = sorted(name for name, value in given.items() if value is not None)
     if not chosen:
@@ -105,6 +132,7 @@ async def update(
         user_name=user_name or "", time_zone=time_zone or "", languages=language or ()
     )
     _choose(settings, medium_model, low_model)
+    _protect(settings, redact, allow_provider)
     request = graph_pb2.UpdateGraphRequest(
         graph_id=graph, settings=settings, update_mask=FieldMask(paths=chosen)
     )
@@ -119,6 +147,21 @@ def _choose(settings: graph_pb2.GraphSettings, medium: str | None, low: str | No
         settings.models.low_model = low
 
 
+def _protect(
+    settings: graph_pb2.GraphSettings, redact: Sequence[Redacted] | None, providers: Sequence[str] | None
+) -> None:
+    if redact is not None:
+        settings.redaction.secrets = Redacted.SECRETS in redact
+        settings.redaction.card_numbers = Redacted.CARDS in redact
+    if providers is not None:
+        settings.models.allowed_providers.extend(filter(None, providers))
+
+
+def _redacts(redaction: graph_pb2.RedactionSettings) -> str:
+    kinds = {Redacted.SECRETS: redaction.secrets, Redacted.CARDS: redaction.card_numbers}
+    return ", ".join(kind.value for kind, chosen in kinds.items() if chosen)
+
+
 def graph_of(graph: graph_pb2.Graph) -> RenderableType:
     counts, settings, revision = graph.counts, graph.settings, graph.revision
     return words.pairs(
@@ -128,6 +171,8 @@ def graph_of(graph: graph_pb2.Graph) -> RenderableType:
             ("time zone", settings.time_zone),
             ("languages", ", ".join(settings.languages)),
             ("models", " · ".join(filter(None, [settings.models.medium_model, settings.models.low_model]))),
+            ("providers", ", ".join(settings.models.allowed_providers)),
+            ("redacts", _redacts(settings.redaction)),
             (
                 "holds",
                 " · ".join(

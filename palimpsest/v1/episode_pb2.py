@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from palimpsest.v1 import errors_pb2 as palimpsest_dot_v1_dot_errors__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bpalimpsest/v1/episode.proto\x12\rpalimpsest.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1apalimpsest/v1/errors.proto\"\xb8\x04\n\x07\x45pisode\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x10\n\x08graph_id\x18\x02 \x01(\t\x12\x0e\n\x06job_id\x18\x03 \x01(\t\x12\x13\n\x0b\x63hunk_index\x18\x04 \x01(\x05\x12(\n\x04kind\x18\x05 \x01(\x0e\x32\x1a.palimpsest.v1.EpisodeKind\x12(\n\x05stage\x18\x06 \x01(\x0e\x32\x19.palimpsest.v1.ChunkStage\x12\x34\n\x0enothing_reason\x18\x07 \x01(\x0e\x32\x1c.palimpsest.v1.NothingReason\x12\x12\n\nsession_id\x18\x08 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\t \x01(\t\x12\x18\n\x10\x64ocument_version\x18\n \x01(\x05\x12\r\n\x05title\x18\x0b \x01(\t\x12\x0e\n\x06source\x18\x0c \x01(\t\x12\x14\n\x0cheading_path\x18\r \x03(\t\x12\x32\n\x0ereference_time\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0btoken_count\x18\x10 \x01(\x05\x12\x36\n\x08metadata\x18\x11 \x03(\x0b\x32$.palimpsest.v1.Episode.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xfb\x01\n\x07Passage\x12\x12\n\npassage_id\x18\x01 \x01(\t\x12\x12\n\nepisode_id\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\x05\x12(\n\x04role\x18\x04 \x01(\x0e\x32\x1a.palimpsest.v1.MessageRole\x12\x0f\n\x07speaker\x18\x05 \x01(\t\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\x14\n\x0cstart_offset\x18\x07 \x01(\x05\x12\x12\n\nend_offset\x18\x08 \x01(\x05\x12\x32\n\x0ereference_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nmessage_id\x18\n \x01(\t\"\xeb\x01\n\x0f\x44ocumentVersion\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x14\n\x0c\x63ontent_hash\x18\x02 \x01(\t\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\x12\x13\n\x0btoken_count\x18\x04 \x01(\x05\x12\x14\n\x0ctokens_saved\x18\x05 \x01(\x05\x12\x32\n\x0ereference_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06job_id\x18\x08 \x01(\t\"\x82\x01\n\x08\x44ocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x10\n\x08graph_id\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0e\n\x06source\x18\x04 \x01(\t\x12\x30\n\x08versions\x18\x05 \x03(\x0b\x32\x1e.palimpsest.v1.DocumentVersion*\xa5\x01\n\x0b\x45pisodeKind\x12\x1c\n\x18\x45PISODE_KIND_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x45PISODE_KIND_CONVERSATION\x10\x01\x12\x19\n\x15\x45PISODE_KIND_DOCUMENT\x10\x02\x12\"\n\x1e\x45PISODE_KIND_COMPACTED_SESSION\x10\x03\x12\x1a\n\x16\x45PISODE_KIND_ASSERTION\x10\x04*\x8e\x01\n\x0bMessageRole\x12\x1c\n\x18MESSAGE_ROLE_UNSPECIFIED\x10\x00\x12\x15\n\x11MESSAGE_ROLE_USER\x10\x01\x12\x1a\n\x16MESSAGE_ROLE_ASSISTANT\x10\x02\x12\x17\n\x13MESSAGE_ROLE_SYSTEM\x10\x03\x12\x15\n\x11MESSAGE_ROLE_TOOL\x10\x04*\xc8\x01\n\nChunkStage\x12\x1b\n\x17\x43HUNK_STAGE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43HUNK_STAGE_ACCEPTED\x10\x01\x12\x1c\n\x18\x43HUNK_STAGE_PREPROCESSED\x10\x02\x12\x1a\n\x16\x43HUNK_STAGE_UNDERSTOOD\x10\x03\x12\x18\n\x14\x43HUNK_STAGE_RESOLVED\x10\x04\x12\x17\n\x13\x43HUNK_STAGE_NOTHING\x10\x05\x12\x16\n\x12\x43HUNK_STAGE_FAILED\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bpalimpsest/v1/episode.proto\x12\rpalimpsest.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1apalimpsest/v1/errors.proto\"\xa1\x05\n\x07\x45pisode\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x10\n\x08graph_id\x18\x02 \x01(\t\x12\x0e\n\x06job_id\x18\x03 \x01(\t\x12\x13\n\x0b\x63hunk_index\x18\x04 \x01(\x05\x12(\n\x04kind\x18\x05 \x01(\x0e\x32\x1a.palimpsest.v1.EpisodeKind\x12(\n\x05stage\x18\x06 \x01(\x0e\x32\x19.palimpsest.v1.ChunkStage\x12\x34\n\x0enothing_reason\x18\x07 \x01(\x0e\x32\x1c.palimpsest.v1.NothingReason\x12\x12\n\nsession_id\x18\x08 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\t \x01(\t\x12\x18\n\x10\x64ocument_version\x18\n \x01(\x05\x12\r\n\x05title\x18\x0b \x01(\t\x12\x0e\n\x06source\x18\x0c \x01(\t\x12\x14\n\x0cheading_path\x18\r \x03(\t\x12\x32\n\x0ereference_time\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0btoken_count\x18\x10 \x01(\x05\x12\x36\n\x08metadata\x18\x11 \x03(\x0b\x32$.palimpsest.v1.Episode.MetadataEntry\x12\x36\n\x08redacted\x18\x12 \x03(\x0b\x32$.palimpsest.v1.Episode.RedactedEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a/\n\rRedactedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"\xfb\x01\n\x07Passage\x12\x12\n\npassage_id\x18\x01 \x01(\t\x12\x12\n\nepisode_id\x18\x02 \x01(\t\x12\r\n\x05index\x18\x03 \x01(\x05\x12(\n\x04role\x18\x04 \x01(\x0e\x32\x1a.palimpsest.v1.MessageRole\x12\x0f\n\x07speaker\x18\x05 \x01(\t\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\x14\n\x0cstart_offset\x18\x07 \x01(\x05\x12\x12\n\nend_offset\x18\x08 \x01(\x05\x12\x32\n\x0ereference_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nmessage_id\x18\n \x01(\t\"\xeb\x01\n\x0f\x44ocumentVersion\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x14\n\x0c\x63ontent_hash\x18\x02 \x01(\t\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\x12\x13\n\x0btoken_count\x18\x04 \x01(\x05\x12\x14\n\x0ctokens_saved\x18\x05 \x01(\x05\x12\x32\n\x0ereference_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\ncreated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06job_id\x18\x08 \x01(\t\"\x82\x01\n\x08\x44ocument\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x10\n\x08graph_id\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0e\n\x06source\x18\x04 \x01(\t\x12\x30\n\x08versions\x18\x05 \x03(\x0b\x32\x1e.palimpsest.v1.DocumentVersion*\xa5\x01\n\x0b\x45pisodeKind\x12\x1c\n\x18\x45PISODE_KIND_UNSPECIFIED\x10\x00\x12\x1d\n\x19\x45PISODE_KIND_CONVERSATION\x10\x01\x12\x19\n\x15\x45PISODE_KIND_DOCUMENT\x10\x02\x12\"\n\x1e\x45PISODE_KIND_COMPACTED_SESSION\x10\x03\x12\x1a\n\x16\x45PISODE_KIND_ASSERTION\x10\x04*\x8e\x01\n\x0bMessageRole\x12\x1c\n\x18MESSAGE_ROLE_UNSPECIFIED\x10\x00\x12\x15\n\x11MESSAGE_ROLE_USER\x10\x01\x12\x1a\n\x16MESSAGE_ROLE_ASSISTANT\x10\x02\x12\x17\n\x13MESSAGE_ROLE_SYSTEM\x10\x03\x12\x15\n\x11MESSAGE_ROLE_TOOL\x10\x04*\xc8\x01\n\nChunkStage\x12\x1b\n\x17\x43HUNK_STAGE_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43HUNK_STAGE_ACCEPTED\x10\x01\x12\x1c\n\x18\x43HUNK_STAGE_PREPROCESSED\x10\x02\x12\x1a\n\x16\x43HUNK_STAGE_UNDERSTOOD\x10\x03\x12\x18\n\x14\x43HUNK_STAGE_RESOLVED\x10\x04\x12\x17\n\x13\x43HUNK_STAGE_NOTHING\x10\x05\x12\x16\n\x12\x43HUNK_STAGE_FAILED\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,20 +35,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EPISODE_METADATAENTRY']._loaded_options = None
   _globals['_EPISODE_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_EPISODEKIND']._serialized_start=1304
-  _globals['_EPISODEKIND']._serialized_end=1469
-  _globals['_MESSAGEROLE']._serialized_start=1472
-  _globals['_MESSAGEROLE']._serialized_end=1614
-  _globals['_CHUNKSTAGE']._serialized_start=1617
-  _globals['_CHUNKSTAGE']._serialized_end=1817
+  _globals['_EPISODE_REDACTEDENTRY']._loaded_options = None
+  _globals['_EPISODE_REDACTEDENTRY']._serialized_options = b'8\001'
+  _globals['_EPISODEKIND']._serialized_start=1409
+  _globals['_EPISODEKIND']._serialized_end=1574
+  _globals['_MESSAGEROLE']._serialized_start=1577
+  _globals['_MESSAGEROLE']._serialized_end=1719
+  _globals['_CHUNKSTAGE']._serialized_start=1722
+  _globals['_CHUNKSTAGE']._serialized_end=1922
   _globals['_EPISODE']._serialized_start=108
-  _globals['_EPISODE']._serialized_end=676
-  _globals['_EPISODE_METADATAENTRY']._serialized_start=629
-  _globals['_EPISODE_METADATAENTRY']._serialized_end=676
-  _globals['_PASSAGE']._serialized_start=679
-  _globals['_PASSAGE']._serialized_end=930
-  _globals['_DOCUMENTVERSION']._serialized_start=933
-  _globals['_DOCUMENTVERSION']._serialized_end=1168
-  _globals['_DOCUMENT']._serialized_start=1171
-  _globals['_DOCUMENT']._serialized_end=1301
+  _globals['_EPISODE']._serialized_end=781
+  _globals['_EPISODE_METADATAENTRY']._serialized_start=685
+  _globals['_EPISODE_METADATAENTRY']._serialized_end=732
+  _globals['_EPISODE_REDACTEDENTRY']._serialized_start=734
+  _globals['_EPISODE_REDACTEDENTRY']._serialized_end=781
+  _globals['_PASSAGE']._serialized_start=784
+  _globals['_PASSAGE']._serialized_end=1035
+  _globals['_DOCUMENTVERSION']._serialized_start=1038
+  _globals['_DOCUMENTVERSION']._serialized_end=1273
+  _globals['_DOCUMENT']._serialized_start=1276
+  _globals['_DOCUMENT']._serialized_end=1406
 # @@protoc_insertion_point(module_scope)

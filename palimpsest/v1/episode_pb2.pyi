@@ -151,6 +151,26 @@ class Episode(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class RedactedEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     EPISODE_ID_FIELD_NUMBER: _builtins.int
     GRAPH_ID_FIELD_NUMBER: _builtins.int
     JOB_ID_FIELD_NUMBER: _builtins.int
@@ -168,6 +188,7 @@ class Episode(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     TOKEN_COUNT_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    REDACTED_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     """Ours; the same for the same job and chunk."""
     graph_id: _builtins.str
@@ -210,6 +231,12 @@ class Episode(_message.Message):
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """The caller's own notes."""
 
+    @_builtins.property
+    def redacted(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """What was blacked out of its text before it was stored, by kind (`card_number`, `secret`), as its
+        marks tell; only where the text is read.
+        """
+
     def __init__(
         self,
         *,
@@ -230,10 +257,11 @@ class Episode(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         token_count: _builtins.int = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        redacted: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "reference_time", b"reference_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_index", b"chunk_index", "created_at", b"created_at", "document_id", b"document_id", "document_version", b"document_version", "episode_id", b"episode_id", "graph_id", b"graph_id", "heading_path", b"heading_path", "job_id", b"job_id", "kind", b"kind", "metadata", b"metadata", "nothing_reason", b"nothing_reason", "reference_time", b"reference_time", "session_id", b"session_id", "source", b"source", "stage", b"stage", "title", b"title", "token_count", b"token_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk_index", b"chunk_index", "created_at", b"created_at", "document_id", b"document_id", "document_version", b"document_version", "episode_id", b"episode_id", "graph_id", b"graph_id", "heading_path", b"heading_path", "job_id", b"job_id", "kind", b"kind", "metadata", b"metadata", "nothing_reason", b"nothing_reason", "redacted", b"redacted", "reference_time", b"reference_time", "session_id", b"session_id", "source", b"source", "stage", b"stage", "title", b"title", "token_count", b"token_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

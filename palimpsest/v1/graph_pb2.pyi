@@ -66,7 +66,9 @@ class ModelSettings(_message.Message):
     """Model of the low tier (reflect, resolve), likewise."""
     @_builtins.property
     def allowed_providers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of providers that may see it; empty: every provider that the operator configured."""
+        """Names of providers that may see it; empty: every provider that the operator configured. Where one
+        of those may not, calls that take in text or ask are refused (MODEL_NOT_ALLOWED).
+        """
 
     def __init__(
         self,
@@ -85,7 +87,9 @@ Global___ModelSettings: _TypeAlias = ModelSettings  # noqa: Y015
 
 @_typing.final
 class RedactionSettings(_message.Message):
-    """What is blacked out before any text is stored or sent to a model."""
+    """What is blacked out before any text is stored or sent to a model, of texts, reasons and questions
+    from then on. Names that callers choose (ids, sources) stay as they are.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -98,7 +102,7 @@ class RedactionSettings(_message.Message):
     """Payment card numbers."""
     @_builtins.property
     def patterns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """More patterns, as RE2 regular expressions."""
+        """More patterns, as RE2 regular expressions: not built yet (NOT_IMPLEMENTED)."""
 
     def __init__(
         self,
@@ -117,7 +121,9 @@ Global___RedactionSettings: _TypeAlias = RedactionSettings  # noqa: Y015
 
 @_typing.final
 class RetentionRule(_message.Message):
-    """When statements of an aspect leave the hot stores. They are still answered as of their time."""
+    """When statements of an aspect leave the hot stores. They are still answered as of their time. Not
+    built yet: a rule is refused (NOT_IMPLEMENTED).
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -15,6 +15,8 @@ class EndpointSettings(BaseModel):
 
     base_url: str = Field(min_length=1)
     """With its version, for example `https://host/v1`."""
+    provider: str = Field(default="openai", min_length=1, max_length=128)
+    """The name by which graphs let it see their texts (`models.allowed_providers`)."""
     api_key: SecretStr = SecretStr("")
     """Empty for a local server that asks for none."""
     connect_timeout_seconds: float = Field(default=5.0, gt=0)

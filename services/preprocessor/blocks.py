@@ -39,6 +39,11 @@ def paragraph_starts(found: Sequence[Block]) -> list[int]:
     return starts
 
 
+def is_fenced(paragraph: str) -> bool:
+    """True for a paragraph that begins with a code fence."""
+    return _FENCE.match(paragraph) is not None
+
+
 class _Scan:
     """One pass over the lines of a text."""
 

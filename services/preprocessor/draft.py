@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.domain.facts import NothingReason
-from services.domain.ids import EpisodeId, JobId, derive_id
+from services.domain.ids import DocumentId, EpisodeId, JobId, derive_id
 from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, EpisodeKind, Passage
 from services.domain.scope import Scope
@@ -22,6 +22,7 @@ from services.preprocessor.passages import passages_of
 from services.preprocessor.source import Message, Source, text_hash
 from services.preprocessor.versions import changes, missed_sentences
 from services.stores.memory.port import TextStore
+from services.stores.paging import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,10 @@ class Drafter:
         if latest is None:
             layout: Layout | None = of_document(source.text, source.reference_time)
         else:
-            layout = await asyncio.to_thread(changes, source.text, latest.text, source.reference_time, missed)
+            earlier = await earlier_passages(self._text, self._scope, document, version.version)
+            layout = await asyncio.to_thread(
+                changes, source.text, latest.text, earlier, source.reference_time, missed
+            )
         return await self._cut(layout, version)
 
     async def _missed(self, latest: DocumentVersion) -> frozenset[str]:
@@ -170,6 +174,20 @@ class Drafter:
             source=source.source,
             metadata=source.metadata,
         )
+
+
+async def earlier_passages(
+    text: TextStore, scope: Scope, document: DocumentId, version: int
+) -> list[Passage]:
+    """Passages of the document's versions before one."""
+    earlier: list[Passage] = []
+    page = Page(size=1_000)
+    while True:
+        listed = await text.document_passages(scope, document, version, page)
+        earlier += listed.items
+        if not listed.after:
+            return earlier
+        page = Page(page.size, listed.after)
 
 
 def is_silent(episode: Episode) -> bool:

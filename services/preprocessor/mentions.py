@@ -1,7 +1,7 @@
 """Erasing mentions: passages that name somebody go; what else is kept of their texts loses the name.
 
 A passage that also says something of others goes as a whole: what is left of it would tell of whom it was
-(docs/adr/0020-erasing.md).
+(docs/adr/0022-erasing.md).
 """
 
 from collections import defaultdict

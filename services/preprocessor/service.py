@@ -16,7 +16,7 @@ from services.llm import tokens
 from services.llm.port import Embedder
 from services.preprocessor.assertions import assertion_episode
 from services.preprocessor.deleting import Deletions
-from services.preprocessor.draft import Draft, Drafter, is_silent, why_nothing
+from services.preprocessor.draft import Draft, Drafter, earlier_passages, is_silent, why_nothing
 from services.preprocessor.index import PassageIndex
 from services.preprocessor.layout import of_source
 from services.preprocessor.mentions import MentionErasing
@@ -24,7 +24,6 @@ from services.preprocessor.source import Source, read_source
 from services.preprocessor.versions import removed
 from services.stores.errors import ScopeErased, WriteConflict
 from services.stores.memory.port import ErasableMemory, TextStore
-from services.stores.paging import Page
 from services.stores.vectors.port import VectorStore
 from services.wire.texts import document_out, episode_out
 
@@ -250,14 +249,8 @@ class Preprocessor:
         """Passages of earlier versions that this one no longer says."""
         if version is None or version.version == 1:
             return ()
-        earlier: list[Passage] = []
-        page = Page(size=1_000)
-        while True:
-            listed = await self._text.document_passages(scope, version.document, version.version, page)
-            earlier += listed.items
-            if not listed.after:
-                return await asyncio.to_thread(removed, earlier, version.text)
-            page = Page(page.size, listed.after)
+        earlier = await earlier_passages(self._text, scope, version.document, version.version)
+        return await asyncio.to_thread(removed, earlier, version.text)
 
     async def _passages(self, scope: Scope, episodes: Sequence[Episode]) -> list[Passage]:
         return [passage for one in episodes for passage in await self._text.passages_of(scope, one.id)]

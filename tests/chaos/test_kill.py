@@ -230,6 +230,7 @@ async def check_ledger(memory: Memory, job: job_pb2.Job) -> None:
 
 
 @pytest.mark.case("same request_id ten times")
+@pytest.mark.slow
 async def test_an_ingest_survives_a_kill_and_another_in_its_recovery(scene: Scene) -> None:
     await scene.begin()
     await understanding(scene)

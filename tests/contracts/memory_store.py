@@ -8,6 +8,7 @@ from services.stores.memory.sql import SqlMemory
 from services.stores.sql.engine import engine_for
 from tests.contracts.memory_base import SCOPE, TWINS
 from tests.contracts.memory_deletion import DeletionContract, DocumentsContract, StagingContract
+from tests.contracts.memory_erasing import ErasingContract
 from tests.contracts.memory_known import KnownContract
 from tests.contracts.memory_log import DecisionContract, RevisionContract
 from tests.contracts.memory_readings import ReadingContract
@@ -18,6 +19,7 @@ __all__ = [
     "DecisionContract",
     "DeletionContract",
     "DocumentsContract",
+    "ErasingContract",
     "KnownContract",
     "MemoryFixtures",
     "ReadingContract",

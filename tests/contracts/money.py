@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 
-from gateway.credits.audit import audit
+from gateway.credits.audit import REQUEST_KEYS_KEPT, audit
 from gateway.credits.ledger import Ledger
 from gateway.credits.money import DEFAULT_PRICES, MicroCredits
 from gateway.credits.usage import Period
@@ -21,12 +22,14 @@ from gateway.store.job_values import JobState, Outcome
 from gateway.store.jobs import HOLD_SECONDS, Jobs
 from gateway.store.quotas import Quotas
 from gateway.store.stores import Stores
+from gateway.store.tables import holds, jobs
 from gateway.store.tenants import Limits
 from palimpsest.v1 import job_pb2
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
 from services.stores.paging import Page
 from services.stores.sql.database import Database
+from services.stores.sql.isolation import Across
 from tests.doubles.dying_database import Died, DyingDatabase
 from tests.doubles.gateway import graph, order
 from tests.examples import one_in
@@ -224,6 +227,29 @@ class MoneyContract:
         await stores.jobs.finish(job.id, ended(JobState.FAILED, 0))
         assert (await stores.ledger.balance(tenant)).available == START
         await self.assert_clean(stores, clock)
+
+    async def test_the_audit_sees_two_jobs_of_a_request_and_refunds_that_are_not_in_the_journal(
+        self, stores: Stores, clock: SkewedClock
+    ) -> None:
+        tenant = await self.tenant(stores, "broken")
+        await Process.on(stores.ledger_database, clock).story(tenant)
+        await self.assert_clean(stores)
+        mine = jobs.c.tenant == tenant
+        async with stores.ledger_database.write(Across("test")) as connection:
+            await connection.execute(
+                update(jobs).where(mine, jobs.c.request_key == "failed").values(request_key="nothing")
+            )
+            settled = holds.c.settled - holds.c.refunded > 0
+            await connection.execute(update(holds).where(settled).values(refunded=holds.c.refunded + 1))
+        broken = [finding.invariant for finding in await audit(stores.ledger_database, clock)]
+        assert broken == ["one_job_for_a_request", "refunds_within_settled"]
+        async with stores.ledger_database.write(Across("test")) as connection:
+            # A key is kept for thirty days; after that it is anybody's.
+            old = jobs.c.created_at - REQUEST_KEYS_KEPT
+            keyed = update(jobs).where(mine, jobs.c.request_key == "nothing", jobs.c.state == JobState.FAILED)
+            await connection.execute(keyed.values(created_at=old))
+        broken = [finding.invariant for finding in await audit(stores.ledger_database, clock)]
+        assert broken == ["refunds_within_settled"]
 
     async def test_a_refund_is_of_all_attempts_of_a_job(self, stores: Stores) -> None:
         tenant = await self.tenant(stores, "refunded")

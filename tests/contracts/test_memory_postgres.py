@@ -8,6 +8,7 @@ from tests.contracts.memory_store import (
     DecisionContract,
     DeletionContract,
     DocumentsContract,
+    ErasingContract,
     KnownContract,
     MemoryFixtures,
     ReadingContract,
@@ -40,6 +41,9 @@ class TestPostgresDeletion(Postgres, DeletionContract): ...
 
 
 class TestPostgresDocuments(Postgres, DocumentsContract): ...
+
+
+class TestPostgresErasing(Postgres, ErasingContract): ...
 
 
 class TestPostgresStaging(Postgres, StagingContract): ...

@@ -18,6 +18,7 @@ from tests.contracts.memory_store import (
     DecisionContract,
     DeletionContract,
     DocumentsContract,
+    ErasingContract,
     KnownContract,
     MemoryFixtures,
     ReadingContract,
@@ -43,6 +44,9 @@ class TestSqliteDeletion(Sqlite, DeletionContract): ...
 
 
 class TestSqliteDocuments(Sqlite, DocumentsContract): ...
+
+
+class TestSqliteErasing(Sqlite, ErasingContract): ...
 
 
 class TestSqliteStaging(Sqlite, StagingContract): ...

@@ -110,6 +110,7 @@ async def a_product(
     settings: Mapping[str, Any] | None = None,
     steps: StepSettings = IMPATIENT,
     behind: Callable[[Resources], Resources] = lambda resources: resources,
+    providers: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Product]:
     """Runs the product on SQLite files in `folder`, or all of it on the PostgreSQL database at `url`.
 
@@ -121,7 +122,7 @@ async def a_product(
         "gateway_port": 0,
         "drain_seconds": 0.5,
         "tenant_requests_per_second": 10_000,
-        "admission_wait_seconds": 30,
+        "admission_wait_seconds": 300,
     }
     gateway = GatewaySettings(**(common | urls | dict(settings or {})))
     embedder = HashEmbedder()
@@ -132,7 +133,7 @@ async def a_product(
         stack.push_async_callback(memory.close)
         vectors = ArrayVectorStore(embedder.dimension)
         resources = Resources(graph, memory, vectors, engine or ScriptedEngine(), embedder, now)
-        running = await bring_up_on(behind(resources), gateway, stack, steps)
+        running = await bring_up_on(behind(resources), gateway, stack, steps, providers=providers)
         operator_key = await running.gateway.stores.keys.init_operator()
         channel = grpc.aio.insecure_channel(running.gateway.target)
         stack.push_async_callback(channel.close)

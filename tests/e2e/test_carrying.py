@@ -12,7 +12,10 @@ import pytest
 import pytest_asyncio
 from google.protobuf.message import Message
 
-from gateway.store.imports import Making
+from gateway.store.clock import SkewedClock
+from gateway.store.imports import Imports, Making
+from gateway.store.quotas import Quotas
+from gateway.store.tenants import Limits
 from palimpsest.carrying import NotAnExport, export_graph, import_graph
 from palimpsest.connection import Connection
 from palimpsest.errors import CallError
@@ -30,9 +33,10 @@ from palimpsest.v1 import (
     memory_voice_pb2,
     privacy_pb2,
 )
+from services.domain.ids import EpisodeId
 from services.domain.scope import GraphId, Scope, TenantId
 from services.llm.offline import OfflineEngine
-from services.stores.vectors.port import Collection
+from tests.contracts.memory_base import full_episode
 from tests.doubles.gateway import Refusal
 from tests.doubles.product import Product, Tenant, a_product
 from tests.e2e.talking import Memory, balance, day
@@ -84,7 +88,7 @@ async def memory(product: Product) -> Memory:
 
 
 async def reads(memory: Memory) -> list[str]:
-    """What a graph answers to everything that can be asked of it, on both axes and of each revision."""
+    """What a graph answers to everything that can be asked of it, on both axes, of some revisions."""
     tenant, graph = memory.tenant, memory.graph
     asked: list[tuple[Any, Message]] = [
         (tenant.graphs.GetGraph, graph_pb2.GetGraphRequest(graph_id=graph)),
@@ -101,7 +105,7 @@ async def reads(memory: Memory) -> list[str]:
     ]
     known = (await tenant.call(*asked[0])).graph.revision.revision
     assert known >= 7
-    for revision in range(1, known + 1):
+    for revision in (1, known // 2, known):
         at = common_pb2.KnownAt(revision=revision)
         for more in ({"include_ended": True}, {"valid_at": day("2024-06-01")}):
             request = memory_statements_pb2.ListStatementsRequest(
@@ -130,7 +134,7 @@ async def reads(memory: Memory) -> list[str]:
         read = await tenant.call(tenant.memory.GetEpisode, asked_for)
         read.episode.ClearField("stage")
         told.append(str(read))
-    for query in ("Where does Ana live?", "What is near home?", "short answers"):
+    for query in ("Where does Ana live?", "short answers"):
         answer = await memory.recall(query)
         told.append(str(answer))
     return [text.replace(f'"{graph}"', '"graph"') for text in told]
@@ -209,6 +213,7 @@ async def test_the_same_import_again_is_the_same_job(product: Product, memory: M
     assert len((await there.call(there.jobs.ListJobs, listed)).jobs) == 1
 
 
+@pytest.mark.slow
 async def test_a_graph_that_is_there_is_not_overwritten(memory: Memory) -> None:
     out, before = await exported(memory), await memory.facts()
     refusal = await refused(memory.tenant, out.messages("notes", "over itself"))
@@ -263,6 +268,7 @@ async def test_what_is_no_whole_export_is_refused_and_leaves_nothing(
     assert await Memory(there, "broken").facts() == await memory.facts()
 
 
+@pytest.mark.slow
 async def test_an_import_has_a_largest_size(product: Product, memory: Memory) -> None:
     out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
     start, *_ = out.messages("large", "large")
@@ -296,6 +302,7 @@ def scope_of(memory: Memory) -> Scope:
     return Scope(TenantId(memory.tenant.name), GraphId(memory.graph))
 
 
+@pytest.mark.slow
 async def test_writers_go_on_and_are_not_in_it(product: Product, memory: Memory) -> None:
     busy = Memory(await product.tenant(f"tenant-{next(_numbers)}"), "busy")
     for number in range(2):
@@ -341,26 +348,29 @@ async def test_a_client_carries_it_in_a_file(product: Product, memory: Memory, t
     assert await Memory(there, "notes").facts() == await memory.facts()
 
 
-async def test_what_is_derived_is_made_anew_and_told(product: Product) -> None:
-    there = Memory(await product.tenant(f"tenant-{next(_numbers)}"), "notes")
-    tenant = there.tenant
-    await there.assert_triples(("Ana", "lives_in", "Graz"), ("Ana", "knows", "Gus"))
-    before, scope = await there.facts(), scope_of(there)
-    lost = [one.statement_id for one in await there.statements()]
-    await product.resources.vectors.delete(scope, Collection.STATEMENTS, lost)
-    asked = memory_graph_pb2.RebuildGraphRequest(graph_id="notes", request_id="rebuild")
-    accepted = await tenant.call(tenant.memory.RebuildGraph, asked)
-    job = await there.end_of(accepted.job.job_id)
-    assert (job.state, job.kind) == (job_pb2.JOB_STATE_SUCCEEDED, job_pb2.JOB_KIND_REBUILD)
-    assert job.result.rebuilt.repaired == {"statement without vector": 2}
-    assert job.result.rebuilt.vectors >= 4
-    assert not job.result.rebuilt.left
-    assert job.credits.spent_micros == 0
-    assert await there.facts() == before
-    assert set(await product.resources.vectors.fetch(scope, Collection.STATEMENTS, lost)) == set(lost)
-    assert (await tenant.call(tenant.memory.RebuildGraph, asked)).job.job_id == job.job_id
-    asked.medium_model = "another"
-    refusal = await tenant.refused(tenant.memory.RebuildGraph, asked)
-    assert refusal.reason == "NOT_IMPLEMENTED"
-    nowhere = memory_graph_pb2.RebuildGraphRequest(graph_id="nowhere", request_id="nowhere")
-    assert (await tenant.refused(tenant.memory.RebuildGraph, nowhere)).reason == "GRAPH_NOT_FOUND"
+async def test_an_import_that_was_left_is_in_nobodys_way(product: Product, memory: Memory) -> None:
+    """What one left that died is removed by the next, and by an erasure of the tenant."""
+    out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
+    stores, resources = product.running.gateway.stores, product.resources
+    row = await stores.graphs.get(scope_of(memory))
+    scope = scope_of(Memory(there, "left"))
+    late = Imports(stores.ledger_database, SkewedClock(-1000), Quotas(stores.clock, Limits()))
+    await late.begin(Making(scope, "0" * 64, row.settings, row.created_at, row.updated_at))
+    await resources.memory.text.save(scope, [full_episode("left")], [], None)
+    assert [one.scope for one in await stores.graphs.every(TenantId(there.name), making=True)] == [scope]
+    await imported(there, out.messages("left", "mine"))
+    copy = Memory(there, "left")
+    assert await copy.facts() == await memory.facts()
+    assert await resources.memory.text.episodes(scope, [EpisodeId("left")]) == []
+
+
+@pytest.mark.slow
+async def test_what_was_erased_is_brought_back(product: Product, memory: Memory) -> None:
+    out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
+    await imported(there, out.messages("copy", "first"))
+    asked = privacy_pb2.EraseGraphRequest(graph_id="copy", request_id="erase")
+    erasing = await there.call(there.privacy.EraseGraph, asked)
+    await Memory(there, "copy").end_of(erasing.erasure.erasure_id)
+    again = await imported(there, out.messages("copy", "second"))
+    assert again.state == job_pb2.JOB_STATE_SUCCEEDED
+    assert await Memory(there, "copy").facts() == await memory.facts()

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg import sql
 from structlog.testing import capture_logs
 
 from gateway.credits.audit import audit
@@ -16,6 +18,8 @@ from tests.doubles.engine import ScriptedEngine
 from tests.doubles.gateway import graph
 from tests.doubles.product import Product, Tenant, a_product
 from tests.e2e.erasing import CANARY, erased, fill, holding, removed
+from tests.e2e.talking import Memory
+from tests.e2e.test_carrying import exported, imported
 
 TWIN = "parrotword"
 
@@ -39,6 +43,7 @@ async def nothing_in_stores(product: Product, tenant: str, name: str) -> None:
     assert [await resources.vectors.count(scope, one) for one in Collection] == [0] * len(Collection)
 
 
+@pytest.mark.case("erase a graph with a canary word")
 async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contains_it(
     tmp_path: Path, logs: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -48,7 +53,8 @@ async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contai
         acme, globex = await product.tenant("acme"), await product.tenant("globex")
         memory = await fill(acme, engine, "notes", CANARY)
         twin = await fill(globex, engine, "notes", TWIN)
-        other = await fill(acme, engine, "other", TWIN)
+        other = Memory(acme, "other")
+        await other.assert_triples(("Ada", "likes", TWIN), request_id=f"add-{TWIN}")
         assert CANARY in str(await memory.recall("What does Fay like?"))
         before = [await twin.facts(), await other.facts()]
         spent = list(await memory.ledger())
@@ -97,6 +103,7 @@ async def test_erase_a_graph_with_a_canary_word_no_store_job_table_or_log_contai
         assert (view.statements, view.claims) == (1, 1)
 
 
+@pytest.mark.slow
 async def test_an_erased_tenant_leaves_its_ledger_alone(tmp_path: Path) -> None:
     engine = ScriptedEngine()
     async with a_product(tmp_path, engine=engine) as product:
@@ -124,4 +131,71 @@ async def test_an_erased_tenant_leaves_its_ledger_alone(tmp_path: Path) -> None:
         assert (await stores.ledger.balance(TenantId("acme"))).held == 0
         again = await operator.call(operator.privacy.EraseTenant, request)
         assert again.erasure == done
+        assert await twin.facts() == before
+
+
+def rows_with(url: str, word: str) -> set[str]:
+    """Tables of every schema of a PostgreSQL database with a row that holds the word."""
+    found: set[str] = set()
+    listing = (
+        "SELECT table_schema, table_name FROM information_schema.tables "
+        "WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')"
+    )
+    with psycopg.connect(url) as connection:
+        for schema, table in connection.execute(listing).fetchall():
+            place = sql.Identifier(str(schema), str(table))
+            query = sql.SQL("SELECT count(*) FROM {} AS one WHERE one::text ILIKE %s OR {}").format(
+                place, sql.SQL(" OR ").join(_bytes(connection, str(schema), str(table)) or [sql.SQL("false")])
+            )
+            (count,) = connection.execute(query, [f"%{word}%"]).fetchone() or (0,)
+            if count:
+                found.add(f"{schema}.{table}")
+    return found
+
+
+def _bytes(connection: Any, schema: str, table: str) -> list[sql.Composable]:
+    """Of columns that hold bytes, whether the word is in them."""
+    query = (
+        "SELECT column_name FROM information_schema.columns "
+        "WHERE table_schema = %s AND table_name = %s AND data_type = 'bytea'"
+    )
+    names = connection.execute(query, [schema, table]).fetchall()
+    needle = sql.Literal(CANARY.encode())
+    return [sql.SQL("position({} in {}) > 0").format(needle, sql.Identifier(str(name))) for (name,) in names]
+
+
+@pytest.mark.slow
+async def test_what_was_taken_out_before_can_be_brought_back_under_the_same_id(tmp_path: Path) -> None:
+    engine = ScriptedEngine()
+    async with a_product(tmp_path, engine=engine) as product:
+        acme = await product.tenant("acme")
+        memory = await fill(acme, engine, "notes", CANARY)
+        before, recalled = await memory.facts(), str(await memory.recall("What does Fay like?"))
+        out = await exported(memory)
+        await erased(acme, acme.privacy.EraseGraph, asks("notes"))
+        job = await imported(acme, out.messages("notes", "import"))
+        assert (job.state, job.revision) == (job_pb2.JOB_STATE_SUCCEEDED, out.header.revision)
+        assert await memory.facts() == before
+        assert str(await memory.recall("What does Fay like?")) == recalled
+        await memory.assert_triples(("Fay", "likes", "rum"), at="2026-01-01", request_id="later")
+        assert "rum" in {fact[2] for fact in await memory.facts()}
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.case("erase a graph with a canary word")
+async def test_on_postgresql_no_row_of_any_table_holds_the_word(
+    tmp_path: Path, server_url: str, owner_url: str
+) -> None:
+    engine = ScriptedEngine()
+    async with a_product(tmp_path, engine=engine, url=server_url) as product:
+        acme, globex = await product.tenant("acme"), await product.tenant("globex")
+        await fill(acme, engine, "notes", CANARY)
+        twin = await fill(globex, engine, "notes", TWIN)
+        before = await twin.facts()
+        assert len(rows_with(owner_url, CANARY)) > 8
+        done = await erased(acme, acme.privacy.EraseGraph, asks("notes"))
+        assert done.state == job_pb2.JOB_STATE_SUCCEEDED
+        assert rows_with(owner_url, CANARY) == set()
+        await nothing_in_stores(product, "acme", "notes")
         assert await twin.facts() == before

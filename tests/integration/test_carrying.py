@@ -93,6 +93,7 @@ async def test_what_is_imported_answers_as_what_was_exported(world: World, sql_u
         assert (await exported(there, scope))[1] == pieces
 
 
+@pytest.mark.slow
 async def test_a_graph_and_its_twin_in_the_same_stores_are_apart(world: World) -> None:
     await a_story(world)
     begun, pieces, _ = await exported(world, world.scope)
@@ -105,6 +106,7 @@ async def test_a_graph_and_its_twin_in_the_same_stores_are_apart(world: World) -
     assert await answers(stores_of(world), twin) == nothing
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(25), deadline=None)
 @given(told=st.lists(sayings, min_size=1, max_size=6))
 async def test_export_import_export_gives_the_same_bytes(world: World, told: list[Saying]) -> None:
@@ -145,6 +147,7 @@ async def statements(world: World) -> set[str]:
     return {view.statement.id for view in listed.items}
 
 
+@pytest.mark.slow
 async def test_vectors_of_another_embedder_are_made_anew(world: World, tmp_path: Path) -> None:
     await a_story(world)
     begun, pieces, _ = await exported(world, world.scope)

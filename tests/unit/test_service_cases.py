@@ -12,7 +12,6 @@ from tests.machine import ROOT
 
 LATER = {
     "twenty parallel jobs proposing the same new label": "labels come with the understanding of sessions",
-    "erase a graph with a canary word": "graphs can't be erased yet; episodes: tests/e2e/test_forgotten.py",
 }
 """Lines that no test can hold yet, by how they begin, and why."""
 

@@ -105,6 +105,16 @@ async def test_a_place_that_is_held_too_long_is_handed_on_once() -> None:
     await dismissed(visitors)
 
 
+async def test_while_the_loop_is_late_nobody_is_taken_for_waiting() -> None:
+    places = Places(1, 5, LONG, held_seconds=0.001)
+    slow, other = await arrived(places, "a", "b")
+    for _ in range(20):
+        places.learn(100 * LATE_SECONDS)
+        await asyncio.sleep(0.002)
+    assert (slow.state, other.state) == ("inside", "waiting")
+    await dismissed([slow, other])
+
+
 async def test_nobody_waits_longer_than_half_of_the_time_he_has() -> None:
     places = Places(1, 5, LONG)
     (inside,) = await arrived(places, "a")

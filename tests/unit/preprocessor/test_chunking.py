@@ -13,6 +13,7 @@ from services.llm import tokens
 from services.preprocessor.chunking import MAXIMUM, MINIMUM, THRESHOLD, Span, chunks
 from services.preprocessor.layout import Layout, of_document, of_messages
 from services.preprocessor.source import Message
+from tests.examples import one_in
 
 _NOW = Instant(0)
 WORDS = ["we", "moved", "the", "primary", "database", "from", "MySQL", "to", "PostgreSQL", "16", "数据库"]
@@ -184,3 +185,46 @@ def conversation(sizes: list[int]) -> Layout:
 def _lengths(layout: Layout) -> list[int]:
     ends = [*layout.units[1:], len(layout.text)]
     return [tokens.count(layout.text[start:end]) for start, end in zip(layout.units, ends, strict=True)]
+
+
+KINDS = {
+    "English": "The gateway keeps a ledger; each hold is settled once. It says so in every receipt!\n\n",
+    "Chinese": "主数据库在一月迁移到了新的版本。支付服务仍然读取旧表！是否需要回滚？暂时没有计划。\n\n",
+    "code": "```python\nfor hold in holds:\n    # settled once. never twice\n    settle(hold)\n\n```\n\n",
+    "a table": "| job | held | spent |\n|---|---|---|\n| 17 | 1,000 | 20. |\n| 18 | 5 | 3 |\n\n",
+    "mixed newlines": (
+        "one line\r\nanother\rold Macs\n\r\n\u2028 separated \u2029\x0b and\x0c more\x85.\r\n\r\n"
+    ),
+    "emoji": "Done 👨‍👩‍👧‍👦🏽! 🇦🇹🇨🇳 e\u0301te\u0301. 👍🏿👍🏿 ❤️‍🔥 नमस्ते สวัสดี\n\n",
+    "headings": "# Atlas\n\n## Storage\n\nIt is kept in PostgreSQL. It has two replicas.\n\n### Backups\n\n",
+    "quotes": (
+        "> She said: \u201cWe moved.\u201d \u2018Why?\u2019 \u2013 \u300c\u4e3a\u4ec0\u4e48\uff1f\u300d "
+        "He left\u2026 Dr. Ito stayed, e.g. here.\n"
+    ),
+}
+
+
+@given(st.permutations(list(KINDS)), st.integers(0, 10_000), st.integers(1, 8))
+@settings(max_examples=one_in(8))
+def test_laws_for_texts_of_every_kind(order: list[str], seed: int, most: int) -> None:
+    """Runs of each kind, long and short, one after the other; as a document, and as messages."""
+    chance = random.Random(seed)
+    said = [KINDS[kind] * chance.randint(1, 12 * most) for kind in order]
+    text = "".join(said)
+    layout = of_document(text, _NOW)
+    found = layout.cut()
+    check_laws(text, found)
+    for span in found[1:]:
+        if "Backups" in layout.heading_at(span.start):
+            assert layout.heading_at(span.start)[:2] == ("Atlas", "Storage")
+    talk = of_messages([Message(one, "Ana", Role.USER, "", _NOW) for one in said])
+    check_laws(talk.text, talk.cut())
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind == "Chinese" else pytest.mark.slow) for kind in KINDS]
+)
+def test_one_line_of_a_kind_of_100_000_characters(kind: str) -> None:
+    piece = " ".join(KINDS[kind].split())
+    text = (piece * (100_000 // len(piece) + 1))[:100_000]
+    check_laws(text, of_document(text, _NOW).cut())

@@ -46,6 +46,16 @@ async def test_every_passage_that_the_newest_version_lacks_is_named(bench: Bench
     assert await bench.gone(back) == {"Two and a half."}
 
 
+async def test_what_stood_beside_a_removed_sentence_is_said_anew(bench: Bench) -> None:
+    """Else its facts would end with a passage that the document still says in part."""
+    await bench.document("j1", "It uses MySQL. It has one replica.\n\nMore.")
+    second = await bench.document("j2", "It uses MySQL.\n\nMore.", at=NOON + 1)
+    assert [one.text for one in await bench.passages(second)] == ["It uses MySQL."]
+    assert await bench.gone(second) == {"It uses MySQL. It has one replica."}
+    third = await bench.document("j3", "More.\n\nIt uses MySQL.", at=NOON + 2)
+    assert (list(third.chunks), third.version) == ([], 3)
+
+
 async def test_an_older_job_that_comes_again_names_no_later_passage(bench: Bench) -> None:
     await bench.document("j1", "One.")
     second = await bench.document("j2", "Two.")
@@ -104,11 +114,13 @@ async def test_versions_of_two_jobs_at_once_follow_each_other(bench: Bench) -> N
             passages: list[Passage],
             version: DocumentVersion,
             generation: int,
+            *,
+            unknown: bool,
         ) -> None:
             if not self.raced:
                 self.raced = True
                 await bench.document("other", "One.\n\nTwo.")
-            await bench.text.save(scope, episodes, passages, version, generation)
+            await bench.text.save(scope, episodes, passages, version, generation, unknown=unknown)
 
     service = Preprocessor(
         Overtaken(),  # type: ignore[arg-type]  # passes on what it does not change
@@ -129,7 +141,7 @@ async def test_a_conflict_that_does_not_end_is_told(bench: Bench) -> None:
         def __getattr__(self, name: str) -> object:
             return getattr(bench.text, name)
 
-        async def save(self, *_: object) -> None:
+        async def save(self, *_: object, **__: object) -> None:
             raise WriteConflict("another job saved this version of the document")
 
     service = Preprocessor(

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.domain.headings import Heading
@@ -14,6 +14,7 @@ from services.preprocessor.blocks import blocks, paragraph_starts
 from services.preprocessor.layout import of_document
 from services.preprocessor.passages import passages_of
 from services.preprocessor.versions import changes, missed_sentences, removed
+from tests.examples import one_in
 
 NOW = Instant(0)
 SCOPE = Scope(TenantId("t"), GraphId("g"))
@@ -36,7 +37,7 @@ Kiran deploys it on Fridays.
 
 
 def new_text(text: str, before: str) -> str | None:
-    layout = changes(text, before, NOW)
+    layout = changes(text, before, passages(before), NOW)
     return None if layout is None else layout.text
 
 
@@ -88,7 +89,7 @@ def test_blocks_hold_every_word_in_order(text: str) -> None:
 
 def test_a_changed_paragraph_is_kept_whole_under_its_headings() -> None:
     after = ATLAS.replace("MySQL 8.0", "PostgreSQL 16")
-    layout = changes(after, ATLAS, NOW)
+    layout = changes(after, ATLAS, passages(ATLAS), NOW)
     assert layout is not None
     assert layout.text == "It uses PostgreSQL 16. It has one replica."
     assert layout.heading_at(0) == ("Atlas", "Storage")
@@ -96,7 +97,7 @@ def test_a_changed_paragraph_is_kept_whole_under_its_headings() -> None:
 
 def test_changes_of_two_sections_stand_under_what_they_share() -> None:
     after = ATLAS.replace("MySQL 8.0", "PostgreSQL 16").replace("Kiran", "Wen")
-    layout = changes(after, ATLAS, NOW)
+    layout = changes(after, ATLAS, passages(ATLAS), NOW)
     assert layout is not None
     assert layout.text == (
         "## Storage\n\nIt uses PostgreSQL 16. It has one replica.\n\n## Deploy\n\nWen deploys it on Fridays."
@@ -153,7 +154,83 @@ def test_new_and_gone_are_the_two_differences(before: list[str], after: list[str
 def test_what_could_not_be_understood_is_a_change_until_it_is() -> None:
     before = "Atlas uses MySQL. It is old.\n\nKite uses Redis. It is old.\n"
     missed = missed_sentences("Kite uses Redis. It is old.", "Atlas uses MySQL. It is old.")
-    layout = changes(before, before, NOW, missed)
+    layout = changes(before, before, passages(before), NOW, missed)
     assert layout is not None
     assert layout.text == "Kite uses Redis. It is old."
-    assert changes(before, before, NOW, missed_sentences("It is old.", "It is old.")) is None
+    assert (
+        changes(before, before, passages(before), NOW, missed_sentences("It is old.", "It is old.")) is None
+    )
+
+
+def line_of(numbers: list[int], mark: str = ". ") -> str:
+    """A paragraph on one line, too long for a chunk: a sentence of some twenty words for each number."""
+    words = "says what it says of the matter at hand, and no more than that is said in it"
+    return mark.join(f"Sentence {number} {words}" for number in numbers) + mark.strip()
+
+
+LONG = list(range(150))
+"""Some 3,700 tokens, as numbers of sentences."""
+
+
+def test_of_a_paragraph_that_no_chunk_holds_what_is_new_is_kept_with_its_neighbours() -> None:
+    """And what stood in one passage with a sentence that is gone, as that passage is gone too."""
+    added = [*LONG[:40], 900, *LONG[40:]]
+    assert new_text(line_of(added), line_of(LONG)) == line_of([38, 39, 900, 40, 41])
+    assert new_text(line_of(added, "。"), line_of(LONG, "。")) == line_of([38, 39, 900, 40, 41], "。")
+    assert gone(line_of(LONG), line_of(added)) == []
+    for after in ([*LONG[:40], 900, *LONG[41:]], [*LONG[:40], *LONG[41:]]):
+        (lost,) = gone(line_of(LONG), line_of(after))
+        kept = new_text(line_of(after), line_of(LONG)) or ""
+        left = [number for number in after if f"Sentence {number} " in lost]
+        assert 20 < len(left) < 80
+        assert line_of([one for one in after if one in left or one == 900]) in kept
+        assert kept.count("Sentence ") <= len(left) + 5
+
+
+@given(st.lists(st.integers(0, 149), max_size=3, unique=True), st.lists(st.integers(0, 140), max_size=3))
+@settings(max_examples=one_in(8))
+def test_what_a_long_line_says_is_in_a_passage_that_stays_or_in_what_is_kept(
+    left_out: list[int], at: list[int]
+) -> None:
+    after = [number for number in LONG if number not in left_out]
+    for number, place in enumerate(at):
+        after.insert(place, 900 + number)
+    before, text = line_of(LONG), line_of(after)
+    lost = "".join(gone(before, text))
+    kept = new_text(text, before) or ""
+    for number in after:
+        assert f"Sentence {number} " in kept or (number < 900 and f"Sentence {number} " not in lost)
+
+
+def test_a_paragraph_that_lost_a_sentence_is_said_anew() -> None:
+    after = ATLAS.replace(" It has one replica.", "")
+    assert new_text(after, ATLAS) == "It uses MySQL 8.0."
+    assert gone(ATLAS, after) == ["It uses MySQL 8.0. It has one replica."]
+
+
+SENTENCES = [f"Sentence number {n} says so." for n in range(6)]
+DOCUMENTS = st.lists(st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=3), max_size=4)
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_each_sentence_of_a_version_is_in_a_passage_that_stays_or_is_said_anew(
+    before: list[list[str]], after: list[list[str]]
+) -> None:
+    old, new = ("\n\n".join(" ".join(part) for part in document) for document in (before, after))
+    lost = gone(old, new)
+    stays = [part for part in (" ".join(one) for one in before) if part not in lost]
+    kept = new_text(new, old) or ""
+    for sentence in {one for part in after for one in part}:
+        assert sentence in kept or any(sentence in part for part in stays)
+    if all(part in before for part in after) and not lost:
+        assert kept == ""
+
+
+def test_code_and_shorter_paragraphs_are_kept_whole() -> None:
+    short = line_of(LONG[:40])
+    assert new_text(short + " More.", short) == short + " More."
+    code = "```\n" + "\n".join(f"# step {number}\nrun({number})" for number in range(400)) + "\n```"
+    assert new_text(code.replace("run(7)", "run(8000)"), code) == code.replace("run(7)", "run(8000)")
+    headed = line_of(LONG).replace("Sentence 40 ", "# Sentence 40 ")
+    added = headed.replace("Sentence 42 ", "Sentence 942 says it. Sentence 42 ")
+    assert new_text(added, headed) == added, "a part of it would read as a heading"
