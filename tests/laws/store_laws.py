@@ -129,7 +129,7 @@ async def judged_and_judged_back(story: Checked, judgement: Judgement) -> None:
 
 
 async def taken_and_restored(story: Checked, taken: Take) -> None:
-    """What held is as before. The rest is as before too, or, if it is claimed, holds then; or it is refused."""
+    """What held is as before. The rest is so too, or, if it is claimed, holds then; or it is refused."""
     before = await story.latest()
     known = story.told.known()
     if not known:
