@@ -5,7 +5,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ import structlog
 from services.runtime import haproxy
 from services.runtime.handover import hand_over
 from services.runtime.logs import LOGS
+from services.runtime.ports import free_port
 from services.runtime.ray_settings import RayRun, RaySettings
 from services.runtime.settings import ServiceSettings
 
@@ -50,7 +50,7 @@ class RayServices:
     def __init__(self, services: ServiceSettings, settings: RaySettings) -> None:
         self._services = services
         self._settings = settings
-        self._port = settings.port or _free_port()
+        self._port = settings.port or free_port()
         self._host: _Host | None = None
         self._watch: asyncio.Task[None] | None = None
 
@@ -63,6 +63,7 @@ class RayServices:
         except RayGaveUp as error:
             log.warning("Ray gave up; starting it once more", error=str(error))
             say("starting Ray once more")
+            started._port = settings.port or free_port()
             started._host = await started._start(say)
         started._watch = asyncio.get_running_loop().create_task(started._keep_up())
         return started
@@ -194,7 +195,7 @@ async def _launched(
     run = RayRun(
         settings=settings,
         port=port,
-        http_port=_free_port(),
+        http_port=free_port(),
         handover="" if settings.replicas_have_settings else str(hand_over(services, folder)),
         # One further down: Ray opens its own folder to all users of the machine.
         folder=folder / RAY_FOLDER,
@@ -247,7 +248,7 @@ def _environment(settings: RaySettings, folder: Path) -> dict[str, str]:
         # Ray's own word for "one machine": it then resolves itself to loopback and listens nowhere else.
         environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     if settings.ingress == "haproxy":
-        environment |= haproxy.environment(folder, settings.on_loopback, _free_port)
+        environment |= haproxy.environment(folder, settings.on_loopback, free_port)
     if settings.local:
         token = folder / "token"
         token.touch(0o600)
@@ -256,10 +257,3 @@ def _environment(settings: RaySettings, folder: Path) -> dict[str, str]:
         environment.pop("RAY_AUTH_TOKEN", None)
         environment.pop("RAY_ADDRESS", None)
     return environment
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

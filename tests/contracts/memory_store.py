@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from sqlalchemy import delete
 
-from services.stores.memory.sql import SqlMemory
+from services.stores.memory.sql import SqlMemory, schema
+from services.stores.sql.database import Database
 from services.stores.sql.engine import engine_for
 from tests.contracts.memory_base import SCOPE, TWINS
 from tests.contracts.memory_deletion import DeletionContract, DocumentsContract, StagingContract
@@ -41,3 +43,13 @@ class MemoryFixtures:
         for scope in (SCOPE, *TWINS):
             await memory.erase(scope)
         await memory.close()
+        await forget_erasures(url)
+
+
+async def forget_erasures(url: str) -> None:
+    """A scope that was erased knows it for ever; the next test's is a new one."""
+    database = Database(engine_for(url), "test")
+    for scope in (SCOPE, *TWINS):
+        async with database.write(scope) as connection:
+            await connection.execute(delete(schema.fences))
+    await database.close()

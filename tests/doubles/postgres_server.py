@@ -5,7 +5,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from services.runtime.ports import free_port
 
 START_TIMEOUT_SECONDS = 60
 SERVER_ROLE = "palimpsest_server"
@@ -56,7 +57,7 @@ class PostgresServer:
         if self._account:
             os.chown(self._folder, self._account["user"], self._account["group"])
         self._run_initdb()
-        self.port = _free_port()
+        self.port = free_port()
         self.resume()
 
     def resume(self) -> None:
@@ -151,9 +152,3 @@ def _account() -> dict[str, Any]:
             entry = pwd.getpwnam(name)
             return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
     raise RuntimeError("running as root, and no account `postgres` or `nobody` to run PostgreSQL as")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

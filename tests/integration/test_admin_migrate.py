@@ -221,7 +221,7 @@ async def _run_workflow(url: str) -> None:
 
     engine.register("work", work)
     await engine.launch()
-    await engine.start("work", "one", "", turn=0)
+    await engine.start("work", "one", "", turn=1)
     async with asyncio.timeout(60):
         await done.wait()
     await engine.close()

@@ -76,12 +76,14 @@ CALLS: dict[str, list[Call]] = {
     "counts": [lambda store: store.counts(MAKE.scope, Revision(9))],
     "orphans": [lambda store: store.orphans(MAKE.scope, NODES, Revision(9))],
     "forget": [lambda store: store.forget(MAKE.scope, FORGETTING)],
+    "rows": [lambda store: store.rows(MAKE.scope)],
+    "purge": [lambda store: store.purge(MAKE.scope, IDS, NODES)],
     "erase": [lambda store: store.erase(MAKE.scope)],
 }
 
 
-WHOLE_GRAPHS = {"aliases", "list_entities", "counts", "erase"}
-"""What looks at a whole graph by its nature; all else looks at what it was asked for."""
+WHOLE_GRAPHS = {"aliases", "list_entities", "counts", "rows", "purge", "erase"}
+"""What looks at a whole graph by its nature, or as rarely as an erasure; all else at what it is asked for."""
 
 
 def test_every_method_of_the_port_has_a_call_here() -> None:

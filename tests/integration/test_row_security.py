@@ -115,7 +115,7 @@ def test_every_table_of_tenants_is_secured_and_binds_its_owner(owner_url: str) -
         assert connection.execute(owned, [SERVER_ROLE]).fetchone() == (0,)
 
 
-@pytest.mark.parametrize("table", sorted(set(ALL) - set(OPEN)))
+@pytest.mark.parametrize("table", sorted(set(ALL) - set(OPEN) - set(ACROSS)))
 def test_rows_are_seen_by_whose_they_are_alone(filled: str, table: str) -> None:
     of_scope, of_job = table in OF_SCOPE, table in OF_JOB
     job_alone = of_job or table in ("jobs", "holds", *OF_PARENT)
@@ -141,7 +141,7 @@ def test_rows_are_seen_by_whose_they_are_alone(filled: str, table: str) -> None:
         assert {MINE.key, MINE.tenant, _job(MINE)} & set(map(str, row)), "what is seen is one's own"
 
 
-@pytest.mark.parametrize("table", sorted(set(ALL) - set(OPEN)))
+@pytest.mark.parametrize("table", sorted(set(ALL) - set(OPEN) - set(ACROSS)))
 def test_rows_of_others_are_not_written(filled: str, table: str) -> None:
     server_url = as_server(filled)
     owner = OfJob(_job(MINE)) if table in OF_JOB else MINE
@@ -170,6 +170,19 @@ def _owner_column(table: str) -> str:
     if table in OF_JOB:
         return "job"
     return OF_PARENT.get(table, "id" if table == "tenants" else "tenant")
+
+
+@pytest.mark.parametrize("table", ACROSS)
+def test_rows_of_operators_are_no_tenants(filled: str, table: str) -> None:
+    expected: Mapping[Whose, int] = {Nobody(): 0, MINE: 0, OfTenant(MINE.tenant): 0, Across("test"): 2}
+    for whose, count in expected.items():
+        with session(as_server(filled), whose) as connection:
+            assert seen(connection, table) == count, whose
+            deleted = connection.execute(f"DELETE FROM {table}".encode()).rowcount
+            assert deleted == count
+            connection.rollback()
+    with session(as_server(filled), MINE) as connection, refused_by_policy():
+        _insert(connection, table, STRANGER)
 
 
 def test_a_connection_that_was_told_nothing_sees_nothing(filled: str) -> None:
