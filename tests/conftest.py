@@ -1,5 +1,6 @@
 """What all tests share: hypothesis profiles, the data beside the repository, what this machine lacks."""
 
+import gc
 import os
 from pathlib import Path
 from typing import NoReturn
@@ -73,6 +74,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return int(group_of(item.nodeid) in ("ray", "up") or "milvus_server" in item.nodeid)
 
     items.sort(key=rank)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: looking through it again and again would be a tenth of the run."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

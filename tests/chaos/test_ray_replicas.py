@@ -16,7 +16,7 @@ from tests.doubles.product import Tenant
 from tests.e2e.talking import Memory, balance
 from tests.e2e.up_process import UpProcess
 
-pytestmark = [pytest.mark.ray, pytest.mark.milvus, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.ray, pytest.mark.milvus, pytest.mark.timeout(400)]
 
 CREDITS = 10_000_000
 LOOKS, PAUSE_SECONDS = 600, 0.1
@@ -79,12 +79,7 @@ async def ends_right(scene: Scene, job_id: str) -> None:
         assert len({entry.group_id for entry in entries if entry.kind == kind}) == 1
 
 
-DAILY = ServiceName.RESOLVER
-"""The one that is killed in the tests of every day, amid its writes; the others in `make test-all`."""
-STAGES = [
-    pytest.param(stage, id=service, marks=() if service is DAILY else pytest.mark.slow)
-    for stage, (service, _) in enumerate(INGEST[1:], start=1)
-]
+STAGES = [pytest.param(stage, id=service) for stage, (service, _) in enumerate(INGEST[1:], start=1)]
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -108,7 +103,6 @@ async def test_a_replica_that_dies_in_its_call_stops_its_stage_alone(scene: Scen
     assert {one.pid for one in scene.replicas(service)}.isdisjoint(one.pid for one in replicas)
 
 
-@pytest.mark.slow
 async def test_a_preprocessor_that_dies_in_its_call_stops_its_stage_alone(scene: Scene) -> None:
     filler = " ".join(f"Line {number} says that nothing of note was heard." for number in range(120))
     replicas = scene.replicas(ServiceName.PREPROCESSOR)
@@ -119,7 +113,6 @@ async def test_a_preprocessor_that_dies_in_its_call_stops_its_stage_alone(scene:
     await ends_right(scene, job)
 
 
-@pytest.mark.slow
 async def test_when_the_head_of_ray_dies_the_job_ends_after_the_restart(scene: Scene) -> None:
     family = [one for one in scene.up.family() if one.pid != scene.up.process.pid]
     old = [one for one in family if "lite" not in " ".join(one.cmdline())]

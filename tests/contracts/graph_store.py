@@ -26,8 +26,8 @@ class GraphStoreContract(GraphWrites, GraphTime, GraphLists, GraphWalks, GraphEr
     @pytest.mark.timeout(600)
     # All examples of a test share its store; each begins with an empty scope. The law is one for all stores.
     @settings(
-        # An example is some two hundred calls of the store: a tenth of what other laws get.
-        max_examples=one_in(10),
+        # An example is some two hundred calls of the store: a twentieth of what other laws get.
+        max_examples=one_in(20),
         suppress_health_check=[
             HealthCheck.function_scoped_fixture,
             HealthCheck.differing_executors,

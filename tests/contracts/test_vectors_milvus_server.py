@@ -71,6 +71,7 @@ class TestMilvusServerVectors(VectorStoreContract):
         await agree(store, operations, last, seed)
 
 
+@pytest.mark.slow  # every day on Milvus Lite
 class TestMilvusServerModels(VectorModelsContract, ReembedContract):
     @pytest.fixture
     def uri(self, milvus_server: MilvusServer) -> str:
@@ -118,6 +119,7 @@ def test_run_as_a_program_it_tells_where_it_is_and_ends_with_its_parent(
     assert not left
 
 
+@pytest.mark.slow
 async def test_an_index_of_the_kind_that_is_asked_for_is_made_and_searched(
     milvus_server: MilvusServer,
 ) -> None:

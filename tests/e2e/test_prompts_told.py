@@ -106,6 +106,7 @@ async def test_the_user_the_time_and_its_zone_are_told(told: Told) -> None:
         assert about["reference_time"] == "2025-06-30T08:00:00+08:00"
 
 
+@pytest.mark.slow
 async def test_the_five_latest_episodes_of_the_session_are_told(told: Told) -> None:
     memory = await told.memory()
     cities = ["Graz", "Linz", "Wels", "Enns", "Steyr", "Krems", "Melk"]
@@ -122,6 +123,7 @@ async def test_the_five_latest_episodes_of_the_session_are_told(told: Told) -> N
         assert "Rome" not in one.user
 
 
+@pytest.mark.slow
 async def test_a_chunk_is_told_the_chunks_before_it_of_its_own_conversation(told: Told) -> None:
     memory = await told.memory()
     sentence = "We talked for a long time about nothing in particular. "

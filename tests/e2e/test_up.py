@@ -40,7 +40,7 @@ def test_it_says_where_it_is_and_that_no_model_is_behind_it(running: UpProcess) 
     assert str(running.data_dir / "logs") in running.output.replace("\n", "")
 
 
-@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("with_signal", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_a_signal_stops_it_and_nothing_is_left(tmp_path: Path, with_signal: signal.Signals) -> None:
     product = UpProcess(tmp_path / "data").start()
     host, _, port = product.target.partition(":")

@@ -69,6 +69,7 @@ def run(folder: Path, *arguments: str) -> Result:
     return CliRunner().invoke(app, ["reembed", "--data-dir", str(folder), *arguments])
 
 
+@pytest.mark.slow
 def test_another_embedder_is_refused_until_all_is_embedded_anew(tmp_path: Path, models: ModelServer) -> None:
     was = ServiceSettings(data_dir=tmp_path, embedder="openai", embedding=models.embedding_settings())
     becomes = ServiceSettings(data_dir=tmp_path)
