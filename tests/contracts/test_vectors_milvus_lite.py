@@ -26,6 +26,7 @@ from tests.contracts.vector_filters import (
 from tests.contracts.vector_models import MoreVectorModels
 from tests.contracts.vector_reembed import ReembedContract
 from tests.contracts.vector_store import DIMENSION, FACTS, VectorStoreContract, axis, fresh_scope
+from tests.examples import sampled
 
 pytestmark = pytest.mark.milvus
 
@@ -108,7 +109,7 @@ def again(server: LiteServer, tmp_path: Path) -> LiteServer:
 
 
 class TestServerLoss:
-    @pytest.mark.parametrize("flushed", [True, False])
+    @pytest.mark.parametrize("flushed", sampled([False, True]))
     @pytest.mark.parametrize("end", [LiteServer.stop, LiteServer.kill])
     async def test_rows_outlive_a_restart_and_a_crash(
         self, own: LiteServer, tmp_path: Path, end: object, flushed: bool

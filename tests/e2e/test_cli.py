@@ -147,6 +147,7 @@ def test_errors_are_a_line_and_a_code(running: UpProcess, terminal: Terminal) ->
         assert says in line
 
 
+@pytest.mark.slow
 def test_a_graph_goes_into_a_file_and_comes_back(terminal: Terminal) -> None:
     terminal.text("tenant", "create", "carrier")
     terminal.text("grant", "carrier", "1")

@@ -131,10 +131,8 @@ async def run_cases(product: Product, clock: Clock, orders: Orders) -> None:
                     assert then == [(name, at(start), at(end)) for name, start, end in expected]
 
 
-EVERY = pytest.param(every, id="every order", marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize("orders", [pytest.param(listed, id="one order"), EVERY])
+@pytest.mark.slow
+@pytest.mark.parametrize("orders", [listed, every], ids=["one order", "every order"])
 async def test_the_cases_on_sqlite(tmp_path: Path, orders: Orders) -> None:
     clock = Clock()
     async with a_product(tmp_path, now=clock) as product:

@@ -316,6 +316,7 @@ def _name(target: object, entity: object) -> str:
     return target.text if isinstance(target, Literal) else str(getattr(entity, "name", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @settings(
     # An example is a dozen whole stores: a part of what other laws get.

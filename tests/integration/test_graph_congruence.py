@@ -168,6 +168,7 @@ async def test_erasing_leaves_nothing_at_all(faulty: tuple[Graphd, Pair]) -> Non
     assert graphd.engine.remains("palimpsest") == []
 
 
+@pytest.mark.slow
 async def test_an_erasure_torn_at_any_call_leaves_no_text(faulty: tuple[Graphd, Pair]) -> None:
     graphd, (_, nebula) = faulty
     make = Maker(a_scope())

@@ -23,6 +23,7 @@ from services.stores.paging import Page
 from tests.builders import Maker, a_scope, closing, on, revoking, text, together
 from tests.doubles.graphd import Fault, FaultKind, Graphd
 from tests.doubles.graphd.space import Contents
+from tests.examples import sampled
 
 SPACE = "faults"
 MAKE = Maker(a_scope("struck"))
@@ -238,7 +239,7 @@ async def test_a_write_bears_a_fault(
 
 
 @pytest.mark.parametrize("kinds", [NOTHING_DONE, ALL_DONE, PART_DONE], ids=["nothing", "all", "part"])
-@pytest.mark.parametrize("name", [*WRITES, "erase"])
+@pytest.mark.parametrize("name", sampled([*WRITES, "erase"]))
 async def test_a_write_that_an_outage_cut_off_is_completed_when_applied_again(
     double: Graphd, stages: Mapping[str, Stage], hasty: GraphStore, name: str, kinds: tuple[FaultKind, ...]
 ) -> None:
@@ -257,7 +258,7 @@ async def test_a_write_that_an_outage_cut_off_is_completed_when_applied_again(
         assert_same(now, stage.after, call, halves_may_stay=deletes and kind is FaultKind.PARTIAL)
 
 
-@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("name", sampled(READS))
 async def test_a_read_bears_a_fault_or_tells_it(
     double: Graphd, stages: Mapping[str, Stage], patient: GraphStore, hasty: GraphStore, name: str
 ) -> None:

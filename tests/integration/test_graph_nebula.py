@@ -13,6 +13,7 @@ from services.runtime.settings import ServiceSettings
 from services.stores.graph.nebula.bootstrap import SpaceMissing, bootstrap, drop
 from services.stores.graph.nebula.settings import NebulaSettings
 from services.stores.graph.nebula.store import NebulaGraphStore
+from tests.examples import sampled
 from tests.integration import test_resolver, test_resolver_forgets
 from tests.integration.resolving import World, a_world
 
@@ -52,7 +53,7 @@ async def world(tmp_path: Path, nebula: NebulaSettings) -> AsyncIterator[World]:
         yield opened
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__.removeprefix("test_"))
+@pytest.mark.parametrize("story", sampled(STORIES), ids=lambda story: story.__name__.removeprefix("test_"))
 async def test_the_resolver_stands_on_it(world: World, story: Callable[[World], Awaitable[None]]) -> None:
     await story(world)
 

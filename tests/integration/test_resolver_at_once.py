@@ -54,6 +54,7 @@ async def test_fifty_writers_of_one_new_entity_leave_one_node(worlds: list[World
         }
 
 
+@pytest.mark.slow
 async def test_fifty_writers_of_one_fact_leave_one_statement_with_fifty_claims(worlds: list[World]) -> None:
     await asyncio.gather(
         *(claim(worlds[n % 2], f"{n}", (NAMES[n % 4], "likes", "tea"), "2024-01-01") for n in range(50))

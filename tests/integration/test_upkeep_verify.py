@@ -20,6 +20,7 @@ from services.upkeep.differences import Done, Kind
 from services.upkeep.verify import Patience
 from tests.builders import a_scope, on
 from tests.doubles.vectors import ArrayVectorStore
+from tests.examples import sampled
 from tests.integration.resolving import World, a_world, said
 from tests.integration.test_resolver import CLAIM
 from tests.integration.upkeeping import (
@@ -199,7 +200,7 @@ HARMS: dict[str, tuple[Harm, set[Kind]]] = {
 }
 
 
-@pytest.mark.parametrize("name", HARMS)
+@pytest.mark.parametrize("name", sampled(HARMS))
 async def test_a_harm_is_found_mended_and_gone(world: World, tmp_path: Path, name: str) -> None:
     inflict, expected = HARMS[name]
     await inflict(world, tmp_path)
