@@ -64,7 +64,7 @@ check: setup ## All that needs no running: format, lint, types, import arrows, p
 	$(BIN)/buf format --diff --exit-code protos
 
 .PHONY: test
-test: setup ## The tests of every day (200 examples a law, fewer of whole stores); eight minutes.
+test: setup ## The tests of every day (200 examples a law, fewer of whole stores); nine minutes.
 	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-ci} $(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 .PHONY: test-all
