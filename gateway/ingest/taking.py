@@ -85,21 +85,26 @@ class Taking:
         work = asyncio.current_task()
         assert work is not None, "an import runs in a task"
         lost = False
+        loop = asyncio.get_running_loop()
 
         async def renew() -> None:
             nonlocal lost
+            held_until = loop.time() + LEASE_SECONDS
             while True:
                 await asyncio.sleep(LEASE_SECONDS / 4)
+                asked_at = loop.time()
                 try:
                     lost = not await self._imports.renew(scope, owner)
+                    held_until = asked_at + LEASE_SECONDS
                 except Exception:
-                    # A store that is down now is asked again in time; the lease outlives three misses.
+                    # A store that is down now is asked again in time, while the lease lasts.
                     log.exception("lease of an import not renewed")
+                    lost = loop.time() >= held_until - LEASE_SECONDS / 4
                 if lost:
                     work.cancel()
                     return
 
-        renewing = asyncio.get_running_loop().create_task(renew())
+        renewing = loop.create_task(renew())
         try:
             yield
         except asyncio.CancelledError:
