@@ -19,7 +19,7 @@ from gateway.services import Services
 from gateway.store.content import Content
 from gateway.store.erasures import Erasures
 from gateway.store.graphs import Graphs
-from gateway.store.job_values import Job, JobState, Outcome
+from gateway.store.job_values import JobState, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
 from gateway.store.stores import Stores
@@ -163,7 +163,7 @@ class Erasing:
     async def _stop_jobs(self, job_id: JobId, scope: Scope) -> None:
         """Ends what is under way, with all of its credits given back. What it publishes is void."""
         theirs = [job for job in await self._content.jobs(scope, job_id) if not job.finished]
-        await self._engine.stop([id for job in theirs for id in workflows_of(job)])
+        await self._engine.stop([id for job in theirs for id in job.workflows])
         for job in theirs:
             outcome = Outcome(
                 JobState.CANCELLED, MicroCredits(0), JobResult(), error=status_of(GraphErased())
@@ -189,7 +189,7 @@ class Erasing:
     async def _content_of(self, job_id: JobId, scope: Scope) -> None:
         await self._stop_jobs(job_id, scope)
         theirs = await self._content.jobs(scope, job_id)
-        ids = [id for job in theirs for id in workflows_of(job)]
+        ids = [id for job in theirs for id in job.workflows]
         await self._engine.forget(ids)
         await self._content.erase(scope, job_id)
         if not scope.graph:
@@ -207,11 +207,6 @@ class Erasing:
         return work
 
 
-def workflows_of(job: Job) -> list[str]:
-    """Of its first attempt, and of each retry (gateway/ingest/pipeline.py)."""
-    return [job.id, *(f"{job.id}:{attempt}" for attempt in range(1, job.attempt + 1))]
-
-
 def found_in(stores: Sequence[pb.StoreRows]) -> Found:
     return {one.store: {kind: count for kind, count in one.rows.items() if count} for one in stores}
 
@@ -221,17 +216,22 @@ def _some(found: Mapping[str, Mapping[str, int]]) -> bool:
 
 
 def reports_of(counted: Sequence[Found]) -> list[ErasureReport]:
-    """Sums over graphs, by store. Each was found empty: else the erasure would not have come this far."""
+    """Sums over graphs, by store.
+
+    Stores that were counted were read again and found empty: else the erasure would not have come this far.
+    Caches are void, which no read tells.
+    """
     summed: Found = {}
     for found in counted:
         for store, kinds in found.items():
             into = summed.setdefault(store, {})
             for kind, count in kinds.items():
                 into[kind] = into.get(kind, 0) + count
+    read_again = set(summed)
     for store in ("graph", "memory", "vectors", "jobs", "caches"):
         summed.setdefault(store, {})
     summed["caches"]["graphs"] = len(counted)
     return [
-        ErasureReport(store=store, removed=kinds, verified_empty=True)
+        ErasureReport(store=store, removed=kinds, verified_empty=store in read_again)
         for store, kinds in sorted(summed.items())
     ]

@@ -89,10 +89,9 @@ class Pipeline:
         self._reached(Milestone.ACCEPTED)
         turn = self._turns.next(job.scope.tenant)
         if job.attempt:
-            named = f"{job.id}:{job.attempt}"
-            await self._engine.start(RETRY, named, named, turn)
+            await self._engine.start(RETRY, job.workflow, job.workflow, turn)
         else:
-            await self._engine.start(WORKFLOWS[job.kind], job.id, job.id, turn)
+            await self._engine.start(WORKFLOWS[job.kind], job.workflow, job.id, turn)
         self._reached(Milestone.ENQUEUED)
         await self._jobs.taken(job.id)
 

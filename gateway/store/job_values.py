@@ -103,6 +103,16 @@ class Job:
     def finished(self) -> bool:
         return self.finished_at is not None
 
+    @property
+    def workflow(self) -> str:
+        """The name of its present attempt to the engine."""
+        return self.workflows[-1]
+
+    @property
+    def workflows(self) -> Sequence[str]:
+        """The names of its attempts, the first one's first."""
+        return [self.id, *(f"{self.id}:{attempt}" for attempt in range(1, self.attempt + 1))]
+
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
