@@ -9,13 +9,14 @@ from services.domain.scope import Scope
 from services.recall.care import Care
 from services.recall.facts_index import FactsIndex
 from services.recall.fuse import Leg
+from services.recall.hot.reads import Searches
 from services.recall.plan import Plan
 from services.recall.question import Question
 from services.recall.readings import ReadAs
 from services.recall.revisions import Known
 from services.recall.standing import Time
 from services.recall.texts_index import TextsIndex
-from services.stores.vectors.port import Collection, Consistency, Vector, VectorFilter, VectorStore
+from services.stores.vectors.port import Collection, Consistency, Vector, VectorFilter
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def says_something(query: str) -> bool:
 
 
 async def dense_leg(
-    vectors: VectorStore, asking: Asking, name: str, collection: Collection, limit: int, where: VectorFilter
+    vectors: Searches, asking: Asking, name: str, collection: Collection, limit: int, where: VectorFilter
 ) -> Leg:
     """The nearest rows of a collection. Raises StoreUnavailable."""
     assert asking.vector is not None, "there is something to search for"

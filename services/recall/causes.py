@@ -12,8 +12,9 @@ from services.domain.instants import Precision
 from services.domain.records import Claim, Denial, End, Verdict, VerdictKind
 from services.domain.scope import Scope
 from services.domain.slots import Reading, as_one
+from services.recall.hot.reads import GraphReads
 from services.recall.readings import AS_THEMSELVES, ReadAs
-from services.stores.graph.port import GraphStore, NodePair, Records
+from services.stores.graph.port import NodePair, Records
 
 Evidence = Claim | End | Denial
 
@@ -49,7 +50,7 @@ def counts(record: Evidence, known_at: Revision) -> bool:
 
 
 async def read_causes(
-    graph: GraphStore,
+    graph: GraphReads,
     scope: Scope,
     statements: Sequence[Statement],
     spans: Iterable[Span] | None,
@@ -87,7 +88,7 @@ async def read_causes(
     return Causes(by_id, of_statement, every)
 
 
-async def _with_merged(graph: GraphStore, scope: Scope, own: Records, reads: ReadAs) -> Records:
+async def _with_merged(graph: GraphReads, scope: Scope, own: Records, reads: ReadAs) -> Records:
     """Records of statements, with those of what merges make the same triple."""
     if not reads.merged:
         return own
@@ -120,7 +121,7 @@ def _only(records: Records, ids: Collection[StatementId]) -> Records:
     )
 
 
-async def _with_duplicates(graph: GraphStore, scope: Scope, own: Records) -> Records:
+async def _with_duplicates(graph: GraphReads, scope: Scope, own: Records) -> Records:
     """Records of statements, with those of what any verdict calls the same."""
     read = {statement.id for statement in own.statements}
     while missing := _called_the_same(own.verdicts) - read:
@@ -157,7 +158,7 @@ def _shown_for(own: Records, known_at: Revision, reads: ReadAs) -> dict[Statemen
 
 
 async def _rivals(
-    graph: GraphStore, scope: Scope, statements: Sequence[Statement], own: Records, reads: ReadAs
+    graph: GraphReads, scope: Scope, statements: Sequence[Statement], own: Records, reads: ReadAs
 ) -> list[StatementId]:
     """What may have begun or ended these: the rest of their slots, and what verdicts connect them with."""
     known = {statement.id for statement in own.statements}

@@ -12,10 +12,10 @@ from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
 from services.recall.causes import Causes, Evidence, assumed, end_precision, read_causes, start_precision
 from services.recall.confidence import confidence
+from services.recall.hot.reads import Clocks, GraphReads
 from services.recall.messages import entity_out, predicate_out, record_out
 from services.recall.readings import AS_THEMSELVES, ReadAs
-from services.stores.graph.port import GraphStore, Records, StatementView
-from services.stores.memory.port import RevisionLog
+from services.stores.graph.port import Records, StatementView
 from services.wire.fields import precision_out
 
 KINDS: Mapping[type[Evidence], pb.FactKind.ValueType] = {
@@ -126,8 +126,8 @@ def nothing_described(known_at: Revision) -> Described:
 
 
 async def describe(
-    graph: GraphStore,
-    log: RevisionLog,
+    graph: GraphReads,
+    log: Clocks,
     scope: Scope,
     views: Sequence[StatementView],
     known_at: Revision,

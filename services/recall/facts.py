@@ -8,16 +8,16 @@ from services.domain.ids import EntityId, StatementId
 from services.recall.asking import Asking, dense_leg
 from services.recall.care import at_once
 from services.recall.fuse import Leg
+from services.recall.hot.reads import FactReads, Searches
 from services.recall.ranking import FactFound, rank_facts, standing_of, with_slots
 from services.recall.readings import shown_as, steps_as
 from services.recall.seeds import MAX_FOUND, weighed
 from services.recall.slots import Slots, read_slots
 from services.recall.standing import Time
 from services.recall.walking import PER_LEVEL, Reached, reach, walk_leg
-from services.stores.graph.port import AsOf, GraphStore, Records, StatementFilter, StatementView
+from services.stores.graph.port import AsOf, Records, StatementFilter, StatementView
 from services.stores.memory.lexicons import Lexicons
-from services.stores.paging import Page
-from services.stores.vectors.port import Collection, VectorFilter, VectorStore
+from services.stores.vectors.port import Collection, VectorFilter
 
 WIDTH = 40
 """Hits asked of each search at first, or twice what is wanted."""
@@ -39,7 +39,7 @@ class FactsFound:
 class Facts:
     """Searches the statements of one graph."""
 
-    def __init__(self, graph: GraphStore, vectors: VectorStore, lexicons: Lexicons) -> None:
+    def __init__(self, graph: FactReads, vectors: Searches, lexicons: Lexicons) -> None:
         self._graph = graph
         self._vectors = vectors
         self._lexicons = lexicons
@@ -99,7 +99,7 @@ class Facts:
             period.end if period else None,
         )
         where = StatementFilter(aspects=asking.question.aspects, include_ended=asking.time.show_ended)
-        listed = await self._graph.list_statements(asking.scope, where, at, Page(TIME_HITS))
+        listed = await self._graph.first(asking.scope, where, at, TIME_HITS)
         hits = [
             (
                 view.statement.id,
@@ -108,7 +108,7 @@ class Facts:
                 or any(s.valid_at is not None and period.contains(s.valid_at) for s in view.spans)
                 else 0.5,
             )
-            for view in listed.items
+            for view in listed
         ]
         return Leg("time", sorted(hits, key=lambda hit: (-hit[1], hit[0])))
 

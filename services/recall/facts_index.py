@@ -1,21 +1,29 @@
-"""FactsIndex: one graph's statements and names, searchable by words; read from the graph store."""
+"""FactsIndex: one graph's statements and names in memory, searched by words and vectors; followed by revision."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from services.domain.graph import EntityType, Literal
-from services.domain.ids import Revision, StatementId
+from services.domain.ids import EntityId, Revision, StatementId
+from services.domain.instants import Instant
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
 from services.recall.bm25 import Bm25
 from services.recall.cues import PredicateWords
+from services.recall.hot.changes import Changes, changes_since
+from services.recall.hot.graph import HotGraph, OutOfOrder
+from services.recall.hot.packing import nodes_of
+from services.recall.hot.vectors import HotVectors
 from services.recall.mentions import AliasTable
 from services.recall.terms import terms
-from services.stores.graph.port import AsOf, GraphStore, StatementView
+from services.stores.graph.port import Alias, AsOf, GraphStore, StatementView
 from services.stores.memory.lexicons import Lexicons
+from services.stores.memory.port import RevisionLog
 from services.stores.paging import Page
+from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, VectorStore
 
-PAGE = 1_000
+PAGE = 500
 """Statements read at a time."""
 _ALIAS_BYTES = 400
 PAST_TABLES = 4
@@ -23,101 +31,217 @@ PAST_TABLES = 4
 
 
 class FactsIndex:
-    """Lexical postings of statements and entities, and the alias table, as of one published revision.
+    """What is known of a graph's facts, loaded at first use, then brought forward by the log of revisions.
 
-    What it holds may be more than a reader may see: every hit is read again from the store, as asked.
-    Statements are read in order of creation, so a later revision costs what it adds. Built anew when claims
-    have been revoked, so that no words of a deleted episode stay.
+    Everything recorded is there, past beliefs too: what a reader may see is told by masks, as asked. Words
+    and vectors propose; what is forgotten at a revision is gone once that is reached. Between two awaits it
+    is all of one moment, and may be ahead of its revision.
     """
 
-    def __init__(self, graph: GraphStore, lexicons: Lexicons, scope: Scope) -> None:
+    def __init__(
+        self,
+        graph: GraphStore,
+        lexicons: Lexicons,
+        log: RevisionLog,
+        vectors: VectorStore,
+        scope: Scope,
+        max_bytes: int,
+    ) -> None:
+        """`max_bytes`: vectors are kept while they fit in that beside all else."""
+        self._made_of = (graph, lexicons, log, vectors, scope, max_bytes)
         self._graph = graph
         self._lexicons = lexicons
+        self._log = log
+        self._vectors = vectors
         self._scope = scope
-        self._revision: Revision | None = None
-        self._claims = 0
-        self._after = ""
-        self._unread: set[StatementId] = set()
+        self._max_bytes = max_bytes
+        self._aliases: dict[EntityId, list[Alias]] = {}
         self._past: dict[Revision, AliasTable] = {}
+        self.revision: Revision | None = None
+        self.hot = HotGraph()
+        self.clocks: dict[Revision, Instant] = {}
         self.statements = Bm25()
         self.entities = Bm25()
         self.aliases = AliasTable(())
         self.predicates = PredicateWords((), Vocabulary())
+        self._near_statements = HotVectors(vectors, scope, Collection.STATEMENTS, self.hot.text_digest)
+        self._near_entities = HotVectors(vectors, scope, Collection.ENTITIES, self.hot.name_digest)
 
     @property
     def bytes(self) -> int:
+        return self._compact_bytes + self._near_statements.bytes + self._near_entities.bytes
+
+    @property
+    def _compact_bytes(self) -> int:
         names = len(self.aliases) + sum(len(table) for table in self._past.values())
-        return self.statements.bytes + self.entities.bytes + names * _ALIAS_BYTES
+        words = self.statements.bytes + self.entities.bytes + names * _ALIAS_BYTES
+        return words + self.hot.bytes
 
     async def bring_forward(self, revision: Revision) -> None:
         """Reads what `revision` has and this has not. Raises StoreUnavailable, and can then be repeated."""
-        if self._revision is not None and revision <= self._revision:
-            return
-        claims = (await self._graph.counts(self._scope, revision)).claims
-        if claims < self._claims:
-            anew = FactsIndex(self._graph, self._lexicons, self._scope)
+        if self.revision is None:
+            await self._load(revision)
+        elif revision > self.revision:
+            await self._advance(revision)
+        await self._follow_vectors()
+
+    async def _load(self, revision: Revision) -> None:
+        after = ""
+        while True:
+            listed = await self._graph.scan(self._scope, Page(PAGE, after))
+            await self._take([id for id in listed.items if self.hot.place(id) is None], revision)
+            if not listed.after:
+                break
+            after = listed.after
+        for alias in await self._graph.aliases(self._scope, revision):
+            self._aliases.setdefault(alias.entity, []).append(alias)
+        await self._name(revision, self._aliases)
+
+    async def _advance(self, revision: Revision) -> None:
+        assert self.revision is not None, "it was loaded"
+        changes = await changes_since(self._log, self._scope, self.revision, revision)
+        if changes is not None:
+            try:
+                await self._change(changes, revision)
+            except OutOfOrder:
+                changes = None
+        if changes is None:
+            anew = FactsIndex(*self._made_of)
             await anew.bring_forward(revision)
             # In one go: who reads meanwhile sees all of the old or all of the new.
             vars(self).update(vars(anew))
-            return
-        await self._read_statements(revision)
-        aliases = AliasTable(await self._graph.aliases(self._scope, revision))
-        entities = Bm25()
-        for id, names in _names(aliases).items():
-            entities.add(id, [term for name in names for term in terms(name)])
+
+    async def _change(self, changes: Changes, revision: Revision) -> None:
+        there = [id for id in sorted(changes.entities) if not self.hot.lacks([id])]
+        renamed = self.hot.put_entities(await self._graph.entities(self._scope, there)) if there else []
+        for place in renamed:
+            self._near_entities.drop(place)
+        retold = await self._take(sorted(changes.statements), revision)
+        if retold or renamed:
+            await self._cut_again()
+        if changes.entities:
+            ids = sorted(changes.entities)
+            fresh: dict[EntityId, list[Alias]] = {id: [] for id in ids}
+            for alias in await self._graph.aliases_of(self._scope, ids, revision):
+                fresh[alias.entity].append(alias)
+            self._aliases |= fresh
+            await self._name(revision, fresh)
+        else:
+            await self._name(revision, ())
+
+    async def _take(self, ids: Sequence[StatementId], revision: Revision) -> bool:
+        """Puts statements of up to a revision; answers whether words of what was there are others now."""
+        retold = False
+        for start in range(0, len(ids), PAGE):
+            read = await self._graph.records(self._scope, ids[start : start + PAGE])
+            # What a later revision creates comes with that one.
+            read = replace(read, statements=[one for one in read.statements if one.created_at <= revision])
+            nodes = [node for one in read.statements for node in nodes_of(one) if node is not None]
+            lacking = self.hot.lacks(nodes)
+            if lacking:
+                self.hot.put_entities(await self._graph.entities(self._scope, lacking))
+            fresh = [one.id for one in read.statements if self.hot.place(one.id) is None]
+            told_anew = self.hot.put(read)
+            for place in told_anew:
+                self._near_statements.drop(place)
+            retold = retold or bool(told_anew)
+            # Cutting words is the work; the event loop stays free meanwhile.
+            for id, words in await asyncio.to_thread(self._cut, fresh, revision):
+                self.statements.add(id, words)
+        return retold
+
+    def _cut(self, ids: Iterable[StatementId], revision: Revision) -> list[tuple[StatementId, list[str]]]:
+        known: dict[str, list[str]] = {}
+
+        def of_name(name: str) -> list[str]:
+            if name not in known:
+                known[name] = terms(name)
+            return known[name]
+
+        views = self.hot.views(ids, AsOf(revision))
+        return [(view.statement.id, statement_terms(view, of_name)) for view in views if view.statement.fact]
+
+    async def _cut_again(self) -> None:
+        """Words anew, so that none of what was forgotten or is told otherwise stays."""
+        cut = await asyncio.to_thread(self._cut, list(self.hot.ids), Revision(2**62))
+        self.statements = Bm25()
+        for id, words in cut:
+            self.statements.add(id, words)
+
+    async def _name(self, revision: Revision, changed: Iterable[EntityId]) -> None:
+        """The tables of names, where something of them changed; and the revision that is reached now."""
+        changed = list(changed)
+        if changed:
+            every = [alias for own in self._aliases.values() for alias in own]
+            self.aliases = AliasTable(sorted(every, key=lambda one: (one.key, one.type, one.entity)))
+            await self._name_entities(changed)
         lexicon = await self._lexicons.at(self._scope, revision)
-        self.aliases, self.entities = aliases, entities
-        self.predicates = PredicateWords(aliases.predicates, lexicon.known)
-        self._revision, self._claims = revision, claims
+        self.predicates = PredicateWords(self.aliases.predicates, lexicon.known)
+        self._past.clear()
+        self.revision = revision
+
+    async def _name_entities(self, changed: Sequence[EntityId]) -> None:
+        names = _names(self.aliases)
+        if any(id in self.entities for id in changed):
+            self.entities, changed = Bm25(), list(names)
+        fresh = [id for id in changed if id in names]
+        cut = await asyncio.to_thread(
+            lambda: [[term for name in names[id] for term in terms(name)] for id in fresh]
+        )
+        for id, words in zip(fresh, cut, strict=True):
+            self.entities.add(id, words)
 
     async def aliases_at(self, revision: Revision) -> AliasTable:
-        """The names as known at a revision. Raises StoreUnavailable."""
-        if revision == self._revision:
+        """The names as known at a revision that was reached."""
+        if revision == self.revision:
             return self.aliases
         if revision not in self._past:
             if len(self._past) >= PAST_TABLES:
                 self._past.pop(next(iter(self._past)))
-            self._past[revision] = AliasTable(await self._graph.aliases(self._scope, revision))
+            every = [one for own in self._aliases.values() for one in own if one.recorded_at <= revision]
+            self._past[revision] = AliasTable(sorted(every, key=lambda one: (one.key, one.type, one.entity)))
         return self._past[revision]
 
-    async def _read_statements(self, revision: Revision) -> None:
-        # Ids that were met without a readable text (not published yet, or forgotten) are asked for again.
-        await self._add(sorted(self._unread), revision)
-        after = self._after
-        while True:
-            listed = await self._graph.scan(self._scope, Page(PAGE, after))
-            fresh = [id for id in listed.items if id not in self.statements and id not in self._unread]
-            await self._add(fresh, revision)
-            # The last page is read again next time: what comes later is put at its end.
-            self._after = after
-            if not listed.after:
-                return
-            after = listed.after
+    # Vectors
 
-    async def _add(self, ids: Sequence[StatementId], revision: Revision) -> None:
-        if not ids:
+    def nearest(
+        self, collection: Collection, vectors: Sequence[Vector], limit: int, where: VectorFilter
+    ) -> list[list[Hit]] | None:
+        """The nearest of its statements or entities to each vector; None while it hasn't all their vectors."""
+        near = self._near_statements if collection is Collection.STATEMENTS else self._near_entities
+        if not near.whole:
+            return None
+        ids: Sequence[str] = self.hot.nodes
+        mask = self.hot.named()
+        if collection is Collection.STATEMENTS:
+            ids, mask = self.hot.ids, self.hot.searched(where)
+        return [near.search(ids, vector, limit, mask) for vector in vectors]
+
+    async def _follow_vectors(self) -> None:
+        rows = len(self.hot) + len(self.hot.nodes)
+        if self._compact_bytes + rows * self._vectors.dimension * 4 > self._max_bytes:
             return
-        views = await self._graph.views(self._scope, ids, AsOf(revision))
-        readable = [view for view in views if view.statement.fact]
-        # Cutting words is the work; the event loop stays free meanwhile.
-        cut = await asyncio.to_thread(lambda: [statement_terms(view) for view in readable])
-        for view, found in zip(readable, cut, strict=True):
-            self.statements.add(view.statement.id, found)
-        self._unread = (self._unread | set(ids)) - {view.statement.id for view in readable}
+        await self._near_statements.follow(self.hot.ids, self.hot.worded)
+        await self._near_entities.follow(self.hot.nodes, self.hot.named())
+
+    async def vectors_loaded(self) -> None:
+        """Waits for vectors that are being loaded; for tests and measurements."""
+        await self._near_statements.loaded()
+        await self._near_entities.loaded()
 
 
-def statement_terms(view: StatementView) -> list[str]:
-    """The words of the sentence, and those of the triple that it lacks."""
+def statement_terms(view: StatementView, of_name: Callable[[str], list[str]] = terms) -> list[str]:
+    """The words of the sentence, and those of the triple that it lacks. `of_name` cuts names."""
     target = view.statement.object
     named = target.text if isinstance(target, Literal) else view.object.name if view.object else ""
     found = terms(view.statement.fact)
     have = set(found)
-    triple = terms(f"{view.subject.name} {view.predicate.name.replace('_', ' ')} {named}")
-    return found + [term for term in triple if term not in have]
+    triple = (view.subject.name, view.predicate.name.replace("_", " "), named)
+    return found + [term for name in triple for term in of_name(name) if term not in have]
 
 
-def _names(aliases: AliasTable) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {}
+def _names(aliases: AliasTable) -> dict[EntityId, list[str]]:
+    names: dict[EntityId, list[str]] = {}
     for named in aliases.nodes:
         if named.type is not EntityType.PREDICATE:
             names.setdefault(named.id, []).append(named.name)

@@ -1,10 +1,8 @@
 """Parts: what the recall service stands on."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from services.domain.predicates import Vocabulary
-from services.domain.scope import Scope
 from services.llm.port import Embedder
 from services.recall.facts_index import FactsIndex
 from services.recall.revisions import WAIT_SECONDS
@@ -20,10 +18,10 @@ from services.stores.vectors.port import VectorStore
 class Options:
     """How much memory the indexes of lately used graphs may take, how long a revision is waited for."""
 
-    facts_bytes: int = 192 * 1024 * 1024
-    """Postings of statements and names, of all graphs together."""
-    texts_bytes: int = 192 * 1024 * 1024
-    """Postings of passages and voice aspects, of all graphs together."""
+    facts_bytes: int = 256 * 1024 * 1024
+    """Statements and names with their postings and vectors, of all graphs together."""
+    texts_bytes: int = 256 * 1024 * 1024
+    """The same of passages and voice aspects."""
     wait_seconds: float = WAIT_SECONDS
     """How long `min_revision` is waited for."""
 
@@ -44,11 +42,15 @@ class Parts:
     options: Options = field(default_factory=Options)
 
     def facts_shelf(self, lexicons: Lexicons) -> Shelf[FactsIndex]:
-        """The indexes of statements of lately used graphs."""
-        return Shelf(lambda scope: FactsIndex(self.graph, lexicons, scope), self.options.facts_bytes)
-
-    def texts_shelf(self, on_gone: Callable[[Scope], None]) -> Shelf[TextsIndex]:
-        """The indexes of passages and voice of lately used graphs; `on_gone` is told of deleted text."""
+        """What is in memory of the facts of lately used graphs."""
+        most = self.options.facts_bytes
         return Shelf(
-            lambda scope: TextsIndex(self.text, self.voice, scope, on_gone), self.options.texts_bytes
+            lambda scope: FactsIndex(self.graph, lexicons, self.revisions, self.vectors, scope, most), most
+        )
+
+    def texts_shelf(self) -> Shelf[TextsIndex]:
+        """What is in memory of the passages and the voice of lately used graphs."""
+        most = self.options.texts_bytes
+        return Shelf(
+            lambda scope: TextsIndex(self.text, self.voice, self.revisions, self.vectors, scope, most), most
         )

@@ -8,10 +8,10 @@ from services.domain.instants import Instant, Interval
 from services.domain.memory import Episode, Passage
 from services.recall.asking import Asking, dense_leg
 from services.recall.fuse import Found, Fused, Leg, fuse, ranked
+from services.recall.hot.reads import Searches, TextReads
 from services.recall.messages import said_at
 from services.recall.texts_index import TextsIndex
-from services.stores.memory.port import TextStore
-from services.stores.vectors.port import Collection, VectorFilter, VectorStore
+from services.stores.vectors.port import Collection, VectorFilter
 
 WIDTH = 200
 """Hits asked of each search at first."""
@@ -37,7 +37,7 @@ class PassageFound:
 class Passages:
     """Searches the passages of one graph."""
 
-    def __init__(self, text: TextStore, vectors: VectorStore) -> None:
+    def __init__(self, text: TextReads, vectors: Searches) -> None:
         self._text = text
         self._vectors = vectors
 

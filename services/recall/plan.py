@@ -10,9 +10,9 @@ from services.domain.graph import Entity
 from services.domain.instants import Instant, Interval, Precision, period
 from services.domain.scope import Scope
 from services.recall.cues import Cues, Intent, PredicateWords, read_cues
+from services.recall.hot.reads import GraphReads
 from services.recall.mentions import AliasTable, Mention, Named, speaks_of_self
 from services.recall.readings import ReadAs
-from services.stores.graph.port import GraphStore
 
 _READ_CHARACTERS = 4_000
 """Dates are looked for in this much of a question."""
@@ -74,7 +74,7 @@ def make_plan(asked: Asked, table: AliasTable, predicates: PredicateWords | None
     )
 
 
-async def plan_as(graph: GraphStore, scope: Scope, plan: Plan, reads: ReadAs) -> Plan:
+async def plan_as(graph: GraphReads, scope: Scope, plan: Plan, reads: ReadAs) -> Plan:
     """The plan with what its entities and predicates read as. Raises StoreUnavailable."""
     if not reads.merged:
         return plan

@@ -10,6 +10,7 @@ from services.domain.identity import Merge, merged
 from services.domain.ids import EntityId, Revision
 from services.domain.lexicon import Lexicon
 from services.domain.scope import Scope
+from services.recall.hot.reads import GraphReads
 from services.stores.graph.port import GraphStore, StatementView, Step
 from services.stores.memory.groups import all_merges
 from services.stores.memory.lexicons import Lexicons
@@ -107,7 +108,7 @@ class Readings:
 
 
 async def shown_as(
-    graph: GraphStore, scope: Scope, views: Sequence[StatementView], reads: ReadAs
+    graph: GraphReads, scope: Scope, views: Sequence[StatementView], reads: ReadAs
 ) -> list[StatementView]:
     """The views with the nodes that theirs read as. Their statements keep the ids that they were made with.
 
@@ -137,7 +138,7 @@ def _nodes(view: StatementView) -> Iterable[Entity]:
     return (node for node in (view.subject, view.predicate, view.object) if node is not None)
 
 
-async def steps_as(graph: GraphStore, scope: Scope, steps: Sequence[Step], reads: ReadAs) -> list[Step]:
+async def steps_as(graph: GraphReads, scope: Scope, steps: Sequence[Step], reads: ReadAs) -> list[Step]:
     """Steps of a walk over what entities read as, as `shown_as`."""
     views = await shown_as(graph, scope, [step.view for step in steps], reads)
     return [

@@ -15,6 +15,7 @@ from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
+from services.recall.hot.reads import FactReads, SaidReads, VectorSearches
 from services.recall.mentions import AliasTable
 from services.recall.pack import pack
 from services.recall.parts import Parts
@@ -53,10 +54,13 @@ class Recalling:
         self._names = names
         self._readings = readings
         self.facts_shelf = parts.facts_shelf(lexicons)
-        self.texts_shelf = parts.texts_shelf(self.facts_shelf.drop)
-        self._facts = Facts(parts.graph, parts.vectors, lexicons)
-        self._passages = Passages(parts.text, parts.vectors)
-        self._voices = Voices(parts.voice, parts.vectors)
+        self.texts_shelf = parts.texts_shelf()
+        self._reads = FactReads(parts.graph, parts.revisions, self.facts_shelf)
+        said = SaidReads(parts.text, parts.voice, self.texts_shelf)
+        searches = VectorSearches(parts.vectors, self.facts_shelf, self.texts_shelf)
+        self._facts = Facts(self._reads, searches, lexicons)
+        self._passages = Passages(said, searches)
+        self._voices = Voices(said, searches)
 
     async def __call__(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
         """Raises ValidationFailed, EntityNotFound, RevisionNotReady; unless `allow_degraded` also
@@ -106,7 +110,7 @@ class Recalling:
             embedding = group.create_task(care.of(self._vector(question.asked.query), None))
         hints, index = hinting.result(), facts.result()
         plan = await self._plan(question, known, care, index)
-        plan = await care.of(plan_as(self._parts.graph, scope, plan, reads), plan)
+        plan = await care.of(plan_as(self._reads, scope, plan, reads), plan)
         asking = Asking(
             scope=scope,
             question=question,
@@ -154,8 +158,8 @@ class Recalling:
     async def _describe(self, asking: Asking, found: _Found) -> Described:
         views = {view.statement.id: view for fact in found.facts for view in (fact.view, *fact.replaced)}
         return await describe(
-            self._parts.graph,
-            self._parts.revisions,
+            self._reads,
+            self._reads,
             asking.scope,
             list(views.values()),
             asking.known.at,

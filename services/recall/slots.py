@@ -8,9 +8,9 @@ from services.domain.lexicon import Lexicon
 from services.domain.predicates import Cardinality
 from services.domain.records import Verdict
 from services.domain.scope import Scope
+from services.recall.hot.reads import FactReads
 from services.recall.readings import ReadAs, shown_as
-from services.stores.graph.port import AsOf, GraphStore, StatementFilter, StatementView
-from services.stores.paging import Page
+from services.stores.graph.port import AsOf, StatementFilter, StatementView
 
 MAX_RIVALS = 100
 """Statements of slots that are read for one answer."""
@@ -20,7 +20,7 @@ Slots = Mapping[tuple[EntityId, EntityId], Sequence[StatementView]]
 
 
 async def read_slots(
-    graph: GraphStore,
+    graph: FactReads,
     lexicon: Lexicon,
     scope: Scope,
     views: Sequence[StatementView],
@@ -41,8 +41,8 @@ async def read_slots(
             predicates=reads.spread(view.predicate.id for view in single),
             include_ended=True,
         )
-        listed = await graph.list_statements(scope, where, AsOf(known_at), Page(MAX_RIVALS))
-        shown = await shown_as(graph, scope, listed.items, reads)
+        first = await graph.first(scope, where, AsOf(known_at), MAX_RIVALS)
+        shown = await shown_as(graph, scope, first, reads)
         rivals |= {view.statement.id: view for view in shown}
     multi = {view.statement.id for view in views} - {view.statement.id for view in single}
     pairs = [pair for pair in ((one.left, one.right) for one in verdicts) if multi.intersection(pair)]

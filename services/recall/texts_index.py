@@ -1,76 +1,155 @@
-"""TextsIndex: one graph's passages and voice aspects, searchable by words; read from the memory stores."""
+"""TextsIndex: one graph's passages and voice aspects in memory, searched by words and vectors."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from services.domain.headings import is_heading
 from services.domain.ids import EpisodeId, Revision
-from services.domain.memory import Passage, VoiceAspect
+from services.domain.memory import Episode, Passage, VoiceAspect
 from services.domain.recalled import is_recalled
 from services.domain.scope import Scope
+from services.domain.voice import claims_at
 from services.recall.bm25 import Bm25, Scores
+from services.recall.hot.changes import changes_since
+from services.recall.hot.texts import HotTexts
+from services.recall.hot.vectors import HotVectors
+from services.recall.hot.voices import HotVoices
 from services.recall.terms import terms
-from services.stores.memory.port import TextStore, VoiceStore
+from services.stores.memory.following import TextState
+from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
+from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, VectorStore
 
-PAGE = 1_000
-"""Passages or voice aspects read at a time."""
+PAGE = 500
+"""Episodes or voice aspects read at a time."""
 NEIGHBOUR_SHARE = 0.5
 """How much of a turn's score its neighbours get: a question is often answered beside the words it repeats."""
 
-Version = tuple[Revision, int]
-"""The published revision, and how many episodes there are: one of the two tells every change."""
-
 
 class TextsIndex:
-    """Lexical postings of passages, with who stands beside whom, and of voice aspects.
+    """Passages with their episodes, who stands beside whom, and voice aspects with all their records.
 
-    Built anew when an episode has gone, so that nothing of its words stays. Between two awaits it is all
-    of one moment; after the next it may be larger.
+    What comes is added; built anew when an episode has gone, so that nothing of its words stays. Between two
+    awaits it is all of one moment; after the next it may be larger.
     """
 
     def __init__(
-        self, text: TextStore, voice: VoiceStore, scope: Scope, on_gone: Callable[[Scope], None]
+        self,
+        text: TextStore,
+        voice: VoiceStore,
+        log: RevisionLog,
+        vectors: VectorStore,
+        scope: Scope,
+        max_bytes: int,
     ) -> None:
-        """`on_gone` is told when text has been deleted: what else was made of it must go."""
+        """`max_bytes`: vectors are kept while they fit in that beside all else."""
+        self._made_of = (text, voice, log, vectors, scope, max_bytes)
         self._text = text
         self._voice_store = voice
+        self._log = log
+        self._vectors = vectors
         self._scope = scope
-        self._on_gone = on_gone
-        self._version: Version | None = None
+        self._max_bytes = max_bytes
+        self._state: TextState | None = None
+        self._revision: Revision | None = None
+        self.texts = HotTexts()
+        self.voices = HotVoices()
         self.passages = Bm25()
         self.voice = Bm25()
         self._at: dict[tuple[EpisodeId, int], int] = {}
         self._before: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._after: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._near_passages = HotVectors(vectors, scope, Collection.PASSAGES, self.texts.text_digest)
+        self._near_voice = HotVectors(vectors, scope, Collection.VOICE, self.voices.text_digest)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it has been brought forward once."""
+        return self._state is not None and self._revision is not None
 
     @property
     def bytes(self) -> int:
-        return self.passages.bytes + self.voice.bytes + len(self._at) * 200
+        return self._compact_bytes + self._near_passages.bytes + self._near_voice.bytes
+
+    @property
+    def _compact_bytes(self) -> int:
+        words = self.passages.bytes + self.voice.bytes + len(self._at) * 200
+        return words + self.texts.bytes + self.voices.bytes
 
     async def bring_forward(self, revision: Revision) -> None:
         """Reads what has come, and what has gone. Raises StoreUnavailable, and can then be repeated."""
-        version = (revision, await self._text.count_episodes(self._scope))
-        if version == self._version:
+        state = await self._text.state(self._scope)
+        if state != self._state and not await self._follow_texts(state):
+            anew = TextsIndex(*self._made_of)
+            await anew.bring_forward(revision)
+            # In one go: who reads meanwhile sees all of the old or all of the new.
+            vars(self).update(vars(anew))
             return
-        passages = [passage for passage in await self._all_passages() if is_searchable(passage)]
-        found = {passage.id for passage in passages}
-        gone = any(id not in found for id in self.passages.ids)
-        fresh = [passage for passage in passages if gone or passage.id not in self.passages]
-        cut = await asyncio.to_thread(lambda: [passage_terms(passage) for passage in fresh])
-        voice = await self._all_voice(revision)
-        if gone:
-            self.passages, self._at = Bm25(), {}
-            self._on_gone(self._scope)
-        for passage, words in zip(fresh, cut, strict=True):
+        if self._revision is None or revision > self._revision:
+            await self._follow_voice(revision)
+        await self._follow_vectors()
+
+    async def _follow_texts(self, state: TextState) -> bool:
+        """Adds what came. False when something went: whatever held it must go."""
+        kept = await self._text.kept(self._scope)
+        held = self.texts.episodes_held
+        if not held <= set(kept):
+            return False
+        fresh = [id for id in kept if id not in held]
+        for start in range(0, len(fresh), PAGE):
+            chunk = fresh[start : start + PAGE]
+            passages = await self._text.passages_in(self._scope, chunk)
+            episodes = await self._text.episodes(self._scope, chunk)
+            await self._add([one for one in episodes if one.deleted_at is None], passages)
+        if fresh:
+            self._before, self._after = self._beside(-1), self._beside(1)
+        self._state = state
+        return True
+
+    async def _add(self, episodes: Sequence[Episode], passages: Sequence[Passage]) -> None:
+        there = {episode.id for episode in episodes}
+        searched = [one for one in passages if one.episode in there and is_searchable(one)]
+        cut = await asyncio.to_thread(lambda: [passage_terms(passage) for passage in searched])
+        of_episode: dict[EpisodeId, list[tuple[Passage, bool]]] = {}
+        for passage in passages:
+            of_episode.setdefault(passage.episode, []).append((passage, is_searchable(passage)))
+        for episode in episodes:
+            self.texts.put(episode, of_episode.get(episode.id, ()))
+        for passage, words in zip(searched, cut, strict=True):
             self._at[passage.episode, passage.position] = len(self.passages)
             self.passages.add(passage.id, words)
-        self._before, self._after = self._beside(-1), self._beside(1)
-        self.voice = voice
-        self._version = version
+
+    async def _follow_voice(self, revision: Revision) -> None:
+        changes = None
+        if self._revision is not None:
+            changes = await changes_since(self._log, self._scope, self._revision, revision)
+        if changes is None:
+            await self._read_all_voice()
+        elif changes.voice:
+            self._put_voice(await self._voice_store.aspects(self._scope, sorted(changes.voice)))
+        if changes is None or changes.voice:
+            index = Bm25()
+            for aspect in self.voices:
+                if aspect.text and claims_at(aspect, revision):
+                    index.add(aspect.id, terms(aspect.text))
+            self.voice = index
+        self._revision = revision
+
+    async def _read_all_voice(self) -> None:
+        after = ""
+        while True:
+            listed = await self._voice_store.scan(self._scope, Page(PAGE, after))
+            self._put_voice(listed.items)
+            if not listed.after:
+                return
+            after = listed.after
+
+    def _put_voice(self, aspects: Sequence[VoiceAspect]) -> None:
+        for place in self.voices.put(aspects):
+            self._near_voice.drop(place)
 
     def with_neighbours(self, scores: Scores) -> Scores:
         """Scores of passages with a share of each neighbour's added; the same shape."""
@@ -85,26 +164,32 @@ class TextsIndex:
             places[place] = self._at.get((episode, position + step), -1)
         return places
 
-    async def _all_passages(self) -> list[Passage]:
-        passages: list[Passage] = []
-        after = ""
-        while True:
-            listed = await self._text.scan_passages(self._scope, Page(PAGE, after))
-            passages += listed.items
-            if not listed.after:
-                return passages
-            after = listed.after
+    # Vectors
 
-    async def _all_voice(self, revision: Revision) -> Bm25:
-        index = Bm25()
-        after = ""
-        while True:
-            listed = await self._voice_store.list_aspects(self._scope, (), revision, Page(PAGE, after))
-            for aspect, words in _cut(listed.items):
-                index.add(aspect.id, words)
-            if not listed.after:
-                return index
-            after = listed.after
+    def nearest(
+        self, collection: Collection, vectors: Sequence[Vector], limit: int, where: VectorFilter
+    ) -> list[list[Hit]] | None:
+        """The nearest of its passages or sentences to each vector; None while it hasn't all their vectors."""
+        near = self._near_passages if collection is Collection.PASSAGES else self._near_voice
+        if not near.whole:
+            return None
+        ids: Sequence[str] = self.voices.ids
+        mask = self.voices.searched(where)
+        if collection is Collection.PASSAGES:
+            ids, mask = self.texts.ids, self.texts.searched(where)
+        return [near.search(ids, vector, limit, mask) for vector in vectors]
+
+    async def _follow_vectors(self) -> None:
+        rows = len(self.texts) + len(self.voices)
+        if self._compact_bytes + rows * self._vectors.dimension * 4 > self._max_bytes:
+            return
+        await self._near_passages.follow(self.texts.ids, self.texts.searchable)
+        await self._near_voice.follow(self.voices.ids, self.voices.searched(VectorFilter()))
+
+    async def vectors_loaded(self) -> None:
+        """Waits for vectors that are being loaded; for tests and measurements."""
+        await self._near_passages.loaded()
+        await self._near_voice.loaded()
 
 
 def is_searchable(passage: Passage) -> bool:
@@ -115,7 +200,3 @@ def is_searchable(passage: Passage) -> bool:
 def passage_terms(passage: Passage) -> list[str]:
     """The words of a passage; who spoke is one of them."""
     return terms(passage.with_speaker)
-
-
-def _cut(aspects: Sequence[VoiceAspect]) -> list[tuple[VoiceAspect, list[str]]]:
-    return [(aspect, terms(aspect.text)) for aspect in aspects if aspect.text]

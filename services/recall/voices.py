@@ -10,9 +10,9 @@ from services.domain.voice import claims_at, held
 from services.recall.asking import Asking, dense_leg
 from services.recall.cues import Intent
 from services.recall.fuse import Fused, Leg, fuse, ranked
+from services.recall.hot.reads import Searches, VoiceReads
 from services.recall.standing import Standing, stand
-from services.stores.memory.port import VoiceStore
-from services.stores.vectors.port import Collection, VectorFilter, VectorStore
+from services.stores.vectors.port import Collection, VectorFilter
 
 WIDTH = 30
 MAX_VOICE = 5
@@ -44,7 +44,7 @@ class VoiceFound:
 class Voices:
     """Searches the voice aspects of one graph."""
 
-    def __init__(self, voice: VoiceStore, vectors: VectorStore) -> None:
+    def __init__(self, voice: VoiceReads, vectors: Searches) -> None:
         self._voice = voice
         self._vectors = vectors
 

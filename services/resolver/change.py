@@ -140,6 +140,15 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class Touched:
+    """What reads otherwise since a revision, beside what it added: see services/recall/hot/changes.py."""
+
+    statements: tuple[StatementId, ...] = ()
+    entities: tuple[EntityId, ...] = ()
+    voice: tuple[VoiceId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a revision changed, by id, and what making it cost. Kept for ever with the revision; no text."""
 
@@ -166,6 +175,8 @@ class Outcome:
     context: tuple[StatementId, ...] = ()
     """Known facts that the episode was understood with: what recall reads of it, by this name, to tell what
     relied on them. It is told here, with the revision, so that it is written, exported and erased with it."""
+    touched: Touched | None = None
+    """None in revisions of before this was told: whoever follows the log then reads the graph anew."""
 
 
 @dataclass(frozen=True, slots=True)

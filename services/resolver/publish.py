@@ -31,6 +31,7 @@ from services.resolver.change import (
 from services.resolver.closure import Closure, Read
 from services.resolver.index import Index
 from services.resolver.readings import Readings
+from services.resolver.touching import touched
 from services.stores.errors import ScopeErased, UnstorableText, WriteConflict
 from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records, Revocation
 from services.stores.memory.lexicons import Lexicons
@@ -249,7 +250,7 @@ class Publisher:
             orphans=_named_by(records, unsupported),
         )
         known = believed(records.spans, Revision(draft.revision - 1))
-        return change, _outcome(draft, spans, known)
+        return change, replace(_outcome(draft, spans, known), touched=touched(change, draft))
 
 
 def _payload(change: Change) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from services.domain.ids import DocumentId, EpisodeId
+from services.domain.ids import DocumentId, EpisodeId, SessionId
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage, VersionHead
 from services.domain.scope import Scope
@@ -16,6 +16,17 @@ class TextGone:
 
     episodes: int = 0
     passages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeFilter:
+    """Every field that is set must match. Said in `[since, until)`."""
+
+    session: SessionId | None = None
+    document: DocumentId | None = None
+    source: str = ""
+    since: Instant | None = None
+    until: Instant | None = None
 
 
 class DocumentTexts(Protocol):

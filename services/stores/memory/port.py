@@ -37,23 +37,14 @@ from services.stores.memory.decisions import Decision as Decision
 from services.stores.memory.decisions import DecisionFilter as DecisionFilter
 from services.stores.memory.decisions import DecisionLog as DecisionLog
 from services.stores.memory.documents import DocumentTexts
+from services.stores.memory.documents import EpisodeFilter as EpisodeFilter
 from services.stores.memory.fences import ErasableMemory as ErasableMemory
 from services.stores.memory.fences import FenceStore as FenceStore
+from services.stores.memory.following import FollowedTexts
 from services.stores.paging import Listed, Page
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodeFilter:
-    """Every field that is set must match. Said in `[since, until)`."""
-
-    session: SessionId | None = None
-    document: DocumentId | None = None
-    source: str = ""
-    since: Instant | None = None
-    until: Instant | None = None
-
-
-class TextStore(DocumentTexts, Protocol):
+class TextStore(DocumentTexts, FollowedTexts, Protocol):
     """Documents, their versions, episodes and passages."""
 
     async def save(
@@ -199,6 +190,7 @@ class RevisionEntry:
     """JSON of ids and counts, without text of users; kept, for the answer to a repeated call.
 
     `context` in it, of a commit `resolve:` and an episode: the statements that it was understood with.
+    `touched`: what it changed besides what it added.
     """
 
 
@@ -274,6 +266,10 @@ class RevisionLog(Protocol):
 
     async def clocks(self, scope: Scope, revisions: Sequence[Revision]) -> Mapping[Revision, Instant]:
         """When these revisions were begun; unknown ones are left out."""
+        ...
+
+    async def between(self, scope: Scope, after: Revision, until: Revision) -> Sequence[RevisionEntry]:
+        """The published revisions after one, up to another, oldest first."""
         ...
 
     async def scan(self, scope: Scope, page: Page) -> Listed[RevisionEntry]:

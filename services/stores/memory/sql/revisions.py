@@ -114,6 +114,13 @@ class SqlRevisionLog:
                 found.update((Revision(revision), Instant(at)) for revision, at in rows)
         return found
 
+    async def between(self, scope: Scope, after: Revision, until: Revision) -> Sequence[RevisionEntry]:
+        here = and_(_REVISIONS.scope == scope.key, _REVISIONS.published.is_(True))
+        asked = and_(_REVISIONS.revision > after, _REVISIONS.revision <= until)
+        query = select(schema.revisions).where(here, asked).order_by(_REVISIONS.revision)
+        async with self._database.read(scope) as connection:
+            return [_entry_of(dict(row)) for row in (await connection.execute(query)).mappings()]
+
     async def scan(self, scope: Scope, page: Page) -> Listed[RevisionEntry]:
         query = select(schema.revisions).where(_REVISIONS.scope == scope.key)
         async with self._database.read(scope) as connection:

@@ -17,6 +17,7 @@ from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.documents import SqlDocumentTexts
 from services.stores.memory.sql.fences import pass_fence
+from services.stores.memory.sql.following import SqlFollowedTexts
 from services.stores.memory.sql.known import check_unknown
 from services.stores.memory.sql.staging import CLOSED
 from services.stores.memory.sql.values import Stored, digest
@@ -40,7 +41,7 @@ _LONG_ENOUGH = 40
 another sentence: it is cut only where it fills whole lines."""
 
 
-class SqlTextStore(SqlDocumentTexts):
+class SqlTextStore(SqlDocumentTexts, SqlFollowedTexts):
     """TextStore over the tables of a database."""
 
     def __init__(self, database: Database) -> None:

@@ -1,0 +1,132 @@
+"""Arrays that grow: columns by place, the statements beside each node, vectors by place."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from services.stores.vectors.port import Vector
+
+Ints = npt.NDArray[np.int64]
+
+_FIRST = 64
+
+
+class Growing:
+    """A column of integers that is appended to; twice as large each time that it is full."""
+
+    def __init__(self) -> None:
+        self._held = np.zeros(_FIRST, dtype=np.int64)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, place: int) -> int:
+        return int(self._held[place])
+
+    def __setitem__(self, place: int, value: int) -> None:
+        self._held[place] = value
+
+    @property
+    def array(self) -> Ints:
+        """A view of all values, to be read at once: a column that grew has another."""
+        return self._held[: self._size]
+
+    def append(self, value: int) -> None:
+        if self._size == len(self._held):
+            self._held = np.concatenate([self._held, np.zeros_like(self._held)])
+        self._held[self._size] = value
+        self._size += 1
+
+
+class Neighbours:
+    """By node: the places of the statements that name it as subject or object, one after the other."""
+
+    def __init__(self) -> None:
+        self._starts: Ints | None = None
+        self._places: Ints = np.zeros(0, dtype=np.int64)
+
+    def stale(self) -> None:
+        """Statements came: made anew when next asked."""
+        self._starts = None
+
+    def of(self, nodes: Collection[int], subjects: Ints, objects: Ints, count: int) -> Ints:
+        """What is beside some of `count` nodes."""
+        if self._starts is None or len(self._starts) != count + 1:
+            self._make(subjects, objects, count)
+        assert self._starts is not None, "just made"
+        parts = [self._places[self._starts[node] : self._starts[node + 1]] for node in nodes]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    def _make(self, subjects: Ints, objects: Ints, count: int) -> None:
+        own = np.arange(len(subjects))
+        named = objects >= 0
+        nodes = np.concatenate([subjects, objects[named]])
+        order = np.argsort(nodes, kind="stable")
+        self._places = np.concatenate([own, own[named]])[order]
+        self._starts = np.searchsorted(nodes[order], np.arange(count + 1))
+
+
+class Matrix:
+    """Unit vectors by place, shape (places, dimension); a place may have none."""
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+        self._held = np.zeros((0, dimension), dtype=np.float32)
+        self._has = np.zeros(0, dtype=np.bool_)
+
+    @property
+    def bytes(self) -> int:
+        return self._held.nbytes
+
+    @property
+    def has(self) -> npt.NDArray[np.bool_]:
+        """Whether there is a vector at each place that there is room for."""
+        return self._has
+
+    def missing(self, wanted: npt.NDArray[np.bool_]) -> Ints:
+        """The places that are wanted and have no vector."""
+        self._grow(len(wanted))
+        places: Ints = np.flatnonzero(wanted & ~self._has[: len(wanted)])
+        return places
+
+    def put(self, place: int, vector: Vector) -> None:
+        self._grow(place + 1)
+        length = float(np.linalg.norm(vector))
+        self._held[place] = vector / length if length > 0 else 0.0
+        self._has[place] = True
+
+    def drop(self, place: int) -> None:
+        """Forgets the vector of a place, if it has one."""
+        if place < len(self._has):
+            self._has[place] = False
+
+    def best(
+        self, vector: Vector, limit: int, mask: npt.NDArray[np.bool_], ids: Sequence[str], digits: int
+    ) -> list[tuple[str, float]]:
+        """The nearest of the places in the mask with their cosines, rounded; best first, equal ones by id."""
+        size = len(mask)
+        self._grow(size)
+        length = float(np.linalg.norm(vector)) or 1.0
+        cosines = self._held[:size] @ (np.asarray(vector, dtype=np.float32) / length)
+        places = np.flatnonzero(mask & self._has[:size])
+        if len(places) > limit:
+            of_masked = cosines[places]
+            least = np.partition(of_masked, len(places) - limit)[len(places) - limit]
+            # What is rounded to the same score as the last one is compared by id.
+            places = places[of_masked >= least - 10.0**-digits]
+        found = [
+            (ids[int(place)], round(min(1.0, max(-1.0, float(cosines[place]))), digits)) for place in places
+        ]
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:limit]
+
+    def _grow(self, size: int) -> None:
+        if size <= len(self._has):
+            return
+        room = max(size, len(self._has) * 3 // 2)
+        held = np.zeros((room, self._dimension), dtype=np.float32)
+        held[: len(self._held)] = self._held
+        has = np.zeros(room, dtype=np.bool_)
+        has[: len(self._has)] = self._has
+        self._held, self._has = held, has

@@ -1,0 +1,382 @@
+"""HotGraph: one graph's statements as arrays: validity on both axes, adjacency; and all that is told of each."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
+
+import numpy as np
+import numpy.typing as npt
+
+from services.domain.graph import Entity, EntityType, GraphAspect, Span, Statement
+from services.domain.ids import EntityId, RecordId, StatementId
+from services.domain.records import Claim, Denial, End, Verdict
+from services.recall.hot.arrays import Growing, Neighbours
+from services.recall.hot.packing import (
+    OPEN,
+    Nodes,
+    Packed,
+    nodes_of,
+    packed,
+    records_of,
+    starts,
+    stops,
+    told,
+    within,
+)
+from services.stores.graph.port import (
+    AsOf,
+    NodePair,
+    Records,
+    StatementFilter,
+    StatementView,
+    Step,
+    Together,
+    with_groups,
+)
+from services.stores.vectors.port import VectorFilter
+from services.stores.vectors.rows import NEVER, digest, entity_text, statement_text
+
+Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+
+_NONE = -1
+_STATEMENT_BYTES = 320
+"""What Python keeps of a statement besides its pieces: its id, its place, its entries in arrays and lists."""
+_ENTITY_BYTES = 700
+_VERDICT_BYTES = 900
+_SPAN_BYTES = 40
+_BYTES_HEAD = 33
+"""Of a bytes object."""
+
+
+class OutOfOrder(Exception):
+    """A statement comes that should stand before others: the graph must be loaded anew."""
+
+
+class HotGraph:
+    """Answers as the graph store does (services/stores/graph/port.py) for revisions that it has reached.
+
+    A statement's place is where it stands in order of creation, then of id; arrays are by place. What is read
+    of a later revision than the loaded one is there already, or not yet: every read names its own.
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[StatementId] = []
+        self._places: dict[StatementId, int] = {}
+        self._told: list[Packed] = []
+        self._records: list[Packed] = []
+        self._nodes: list[EntityId] = []
+        self._node_places: dict[EntityId, int] = {}
+        self._entities: dict[EntityId, Entity] = {}
+        self._subject, self._predicate, self._object = Growing(), Growing(), Growing()
+        self._aspect, self._created = Growing(), Growing()
+        self._hull_from, self._hull_to = Growing(), Growing()
+        self._has_text = Growing()
+        self._spans = np.zeros((5, 0), dtype=np.int64)
+        """Place, start, end, known from, known to: a column for each span."""
+        self._verdicts: dict[RecordId, Verdict] = {}
+        self._judged: dict[StatementId, set[RecordId]] = {}
+        self._beside = Neighbours()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def bytes(self) -> int:
+        """About what it takes of memory."""
+        own = len(self.ids) * _STATEMENT_BYTES + len(self._entities) * _ENTITY_BYTES
+        return self._bytes + own + len(self._verdicts) * _VERDICT_BYTES + self._spans.shape[1] * _SPAN_BYTES
+
+    def place(self, id: StatementId) -> int | None:
+        """Where a statement stands, if it is there."""
+        return self._places.get(id)
+
+    def lacks(self, ids: Iterable[EntityId]) -> list[EntityId]:
+        """Those of some entities that are not there, each once."""
+        return [id for id in dict.fromkeys(ids) if id not in self._entities]
+
+    def has(self, ids: Iterable[StatementId]) -> bool:
+        """Whether all of these statements are there."""
+        return all(id in self._places for id in ids)
+
+    @property
+    def nodes(self) -> Sequence[EntityId]:
+        """Every node by its own place; predicates too."""
+        return self._nodes
+
+    # What is put in
+
+    def put_entities(self, entities: Iterable[Entity]) -> list[int]:
+        """Adds or replaces nodes; answers the places of those that were there and now read otherwise."""
+        other: list[int] = []
+        for entity in entities:
+            place = self._node_places.setdefault(entity.id, len(self._nodes))
+            if place == len(self._nodes):
+                self._nodes.append(entity.id)
+            elif self._entities[entity.id] != entity:
+                other.append(place)
+            self._entities[entity.id] = entity
+        return other
+
+    def put(self, records: Records) -> list[int]:
+        """Adds or replaces statements with all of theirs; answers the places of those that read otherwise.
+
+        Their nodes are there. Raises OutOfOrder, and is then to be thrown away.
+        """
+        pieces = packed(records)
+        retold: list[int] = []
+        replaced = np.array([self._places[id] for id in pieces if id in self._places], dtype=np.int64)
+        for one in sorted(records.statements, key=_age):
+            place = self._places.get(one.id)
+            if place is None:
+                self._append(one)
+            else:
+                self._bytes -= len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
+                if told(one.id, self._nodes_of(place), self._told[place]).statement != one:
+                    retold.append(place)
+            place = self._places[one.id]
+            self._told[place], self._records[place] = pieces[one.id].told, pieces[one.id].records
+            self._bytes += len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
+            self._has_text[place] = bool(one.fact)
+        self._put_spans(records.spans, replaced)
+        for verdict in records.verdicts:
+            self._verdicts[verdict.id] = verdict
+            for side in (verdict.left, verdict.right):
+                self._judged.setdefault(side, set()).add(verdict.id)
+        self._beside.stale()
+        return retold
+
+    def _append(self, one: Statement) -> None:
+        if self.ids and _age(one) < (int(self._created[len(self.ids) - 1]), self.ids[-1]):
+            raise OutOfOrder
+        self._places[one.id] = len(self.ids)
+        self.ids.append(one.id)
+        self._told.append(Packed(b""))
+        self._records.append(Packed(b""))
+        self._bytes += 2 * _BYTES_HEAD
+        subject, predicate, node = nodes_of(one)
+        self._subject.append(self._node_places[subject])
+        self._predicate.append(self._node_places[predicate])
+        self._object.append(_NONE if node is None else self._node_places[node])
+        self._aspect.append(_NONE if one.aspect is None else _ASPECTS[one.aspect])
+        self._created.append(one.created_at)
+        self._hull_from.append(NEVER[0])
+        self._hull_to.append(NEVER[1])
+        self._has_text.append(0)
+
+    def _put_spans(self, spans: Sequence[Span], replaced: Places) -> None:
+        kept = self._spans[:, ~np.isin(self._spans[0], replaced)] if len(replaced) else self._spans
+        rows = [
+            (
+                self._places[span.statement],
+                starts(span),
+                stops(span),
+                span.known_from,
+                OPEN if span.known_to is None else span.known_to,
+            )
+            for span in spans
+            if span.statement in self._places
+        ]
+        fresh = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+        self._spans = np.concatenate([kept, fresh], axis=1)
+        # Past beliefs are in the hull as well: spans only come, so it only widens.
+        for row in rows:
+            place = row[0]
+            first, last = max(row[1], NEVER[1]), min(row[2], NEVER[0])
+            self._hull_from[place] = min(int(self._hull_from[place]), first)
+            self._hull_to[place] = max(int(self._hull_to[place]), last)
+
+    # What is read
+
+    def views(self, ids: Iterable[StatementId], at: AsOf) -> list[StatementView]:
+        places = [self._places[id] for id in dict.fromkeys(ids) if id in self._places]
+        return [self._view(place, at) for place in places if self._created[place] <= at.known_at]
+
+    def entities(self, ids: Iterable[EntityId]) -> dict[EntityId, Entity]:
+        """Those of some nodes that are there."""
+        return {id: self._entities[id] for id in ids if id in self._entities}
+
+    def records(self, ids: Iterable[StatementId]) -> Records:
+        places = [self._places[id] for id in dict.fromkeys(ids) if id in self._places]
+        read = [
+            (self.ids[place], told(self.ids[place], self._nodes_of(place), self._told[place]))
+            for place in places
+        ]
+        claims: list[Claim] = []
+        ends: list[End] = []
+        denials: list[Denial] = []
+        for place in places:
+            own = records_of(self.ids[place], self._records[place])
+            claims += own[0]
+            ends += own[1]
+            denials += own[2]
+        judged = {record for id, _ in read for record in self._judged.get(id, ())}
+        return Records(
+            statements=sorted((one.statement for _, one in read), key=_age),
+            claims=sorted(claims, key=_recorded),
+            ends=sorted(ends, key=_recorded),
+            denials=sorted(denials, key=_recorded),
+            verdicts=sorted((self._verdicts[id] for id in judged), key=_recorded),
+            spans=sorted((span for _, one in read for span in one.spans), key=_belief),
+        )
+
+    def slots(self, pairs: Iterable[NodePair]) -> dict[NodePair, list[StatementId]]:
+        found: dict[NodePair, list[StatementId]] = {}
+        for subject, predicate in dict.fromkeys(pairs):
+            node, kind = self._node_places.get(subject), self._node_places.get(predicate)
+            if node is None or kind is None:
+                continue
+            beside = self._adjacent([node])
+            mine = beside[(self._subject.array[beside] == node) & (self._predicate.array[beside] == kind)]
+            if len(mine):
+                found[subject, predicate] = [self.ids[place] for place in np.unique(mine)]
+        return found
+
+    def statements(self, where: StatementFilter, at: AsOf, limit: int) -> list[StatementView]:
+        """The first of those that `list_statements` lists. Not by `episodes`, `invalidated_by`, `contested`."""
+        mask = self.seen(at)
+        if not where.include_ended and at.valid_at is None and at.since is None and at.until is None:
+            open_spans = self._seen_spans(at) & (self._spans[2] == OPEN)
+            mask &= self._having(open_spans)
+        for column, asked in (
+            (self._subject, where.subjects),
+            (self._predicate, where.predicates),
+            (self._object, where.objects),
+        ):
+            if asked:
+                places = [self._node_places[id] for id in asked if id in self._node_places]
+                mask &= np.isin(column.array, places)
+        if where.aspects:
+            mask &= np.isin(self._aspect.array, [_ASPECTS[aspect] for aspect in where.aspects])
+        return [self._view(int(place), at) for place in np.flatnonzero(mask)[:limit]]
+
+    def walk(
+        self, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int, together: Together
+    ) -> list[Step]:
+        steps: list[Step] = []
+        frontier = with_groups(seeds, together)
+        visited = set(frontier)
+        unmet = self.seen(at)
+        for hop in range(1, max_hops + 1):
+            if not frontier:
+                break
+            beside = self._adjacent([self._node_places[id] for id in frontier if id in self._node_places])
+            newest = np.unique(beside[unmet[beside]])[::-1][:per_level]
+            unmet[newest] = False
+            level = [self._view(int(place), at) for place in newest]
+            steps += [Step(view, hop, _via(view, frontier)) for view in level]
+            frontier = with_groups(_beyond(level, visited), together)
+            visited |= frontier
+        return steps
+
+    # Masks
+
+    def seen(self, at: AsOf) -> Mask:
+        """True for a statement with a span as asked, created by then; shape (statements,)."""
+        mask: Mask = self._having(self._seen_spans(at)) & (self._created.array <= at.known_at)
+        return mask
+
+    def searched(self, where: VectorFilter) -> Mask:
+        """What a dense search with this filter finds: by hulls, as the rows of the vector store have them."""
+        mask = self.worded
+        first, last = self._hull_from.array, self._hull_to.array
+        # The sentinels mean open, so that a row without a start or an end also holds at the sentinel itself.
+        if where.holds_at is not None:
+            mask &= (first <= max(where.holds_at, NEVER[1])) & (last > min(where.holds_at, NEVER[0] - 1))
+        if where.since is not None:
+            mask &= last > min(where.since, NEVER[0] - 1)
+        if where.until is not None:
+            mask &= first < max(where.until, NEVER[1] + 1)
+        if where.aspects:
+            mask &= np.isin(self._aspect.array, [_ASPECTS[GraphAspect(aspect)] for aspect in where.aspects])
+        return mask
+
+    @property
+    def worded(self) -> Mask:
+        """True for a statement that has its text."""
+        return self._has_text.array.astype(bool)
+
+    def named(self) -> Mask:
+        """True for a node that is searched for: it has a name and is no predicate; shape (nodes,)."""
+        return np.array([bool(entity_text(self._entities[id])) for id in self._nodes], dtype=np.bool_)
+
+    def text_digest(self, place: int) -> str:
+        """Of the text that a statement's vector is of."""
+        return digest(
+            statement_text(told(self.ids[place], self._nodes_of(place), self._told[place]).statement)
+        )
+
+    def name_digest(self, place: int) -> str:
+        """Of the text that a node's vector is of, by the node's own place."""
+        return digest(entity_text(self._entities[self._nodes[place]]))
+
+    def _seen_spans(self, at: AsOf) -> Mask:
+        before, after = within(at.valid_at, at.since, at.until)
+        _, start, end, known_from, known_to = self._spans
+        mask: Mask = (known_from <= at.known_at) & (known_to > at.known_at) & (start < before) & (end > after)
+        return mask
+
+    def _having(self, spans: Mask) -> Mask:
+        mask = np.zeros(len(self.ids), dtype=np.bool_)
+        mask[self._spans[0][spans]] = True
+        return mask
+
+    def _adjacent(self, nodes: Collection[int]) -> Places:
+        """Places of the statements that name one of some nodes, as subject or object; may repeat."""
+        return self._beside.of(nodes, self._subject.array, self._object.array, len(self._nodes))
+
+    # One statement
+
+    def _nodes_of(self, place: int) -> Nodes:
+        target = int(self._object[place])
+        return (
+            self._nodes[int(self._subject[place])],
+            self._nodes[int(self._predicate[place])],
+            None if target == _NONE else self._nodes[target],
+        )
+
+    def _view(self, place: int, at: AsOf) -> StatementView:
+        before, after = within(at.valid_at, at.since, at.until)
+        subject, predicate, node = nodes = self._nodes_of(place)
+        one = told(self.ids[place], nodes, self._told[place])
+        spans = [
+            span
+            for span in one.spans
+            if span.known_from <= at.known_at
+            and (span.known_to is None or span.known_to > at.known_at)
+            and starts(span) < before
+            and stops(span) > after
+        ]
+        if len(spans) > 1:
+            spans.sort(key=lambda span: (starts(span), stops(span), span.id))
+        return StatementView(
+            one.statement,
+            self._entities[subject],
+            self._entities[predicate],
+            None if node is None else self._entities[node],
+            tuple(spans),
+            one.episodes(at.known_at),
+        )
+
+
+_ASPECTS: Mapping[GraphAspect, int] = {aspect: number for number, aspect in enumerate(GraphAspect)}
+_recorded = attrgetter("recorded_at", "id")
+
+
+def _age(one: Statement) -> tuple[int, str]:
+    return one.created_at, one.id
+
+
+def _belief(span: Span) -> tuple[int, int, str]:
+    return span.known_from, starts(span), span.id
+
+
+def _via(view: StatementView, frontier: Collection[EntityId]) -> EntityId:
+    if view.subject.id in frontier or view.object is None:
+        return view.subject.id
+    return view.object.id
+
+
+def _beyond(level: Sequence[StatementView], visited: Collection[EntityId]) -> set[EntityId]:
+    ends = [node for view in level for node in (view.subject, view.object) if node is not None]
+    return {node.id for node in ends if node.type is not EntityType.PREDICATE and node.id not in visited}

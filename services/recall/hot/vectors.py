@@ -1,0 +1,104 @@
+"""HotVectors: the vectors of one collection of one graph, beside the arrays of what they are of."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import structlog
+
+from services.domain.scope import Scope
+from services.recall.hot.arrays import Matrix
+from services.stores.errors import StoreUnavailable
+from services.stores.vectors.layout import SCORE_DIGITS
+from services.stores.vectors.port import Collection, Hit, Vector, VectorStore
+
+log = structlog.get_logger(__name__)
+
+Mask = npt.NDArray[np.bool_]
+
+AT_ONCE = 256
+"""So few missing vectors are waited for; more are loaded while questions go to the vector store."""
+BATCH = 500
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 60.0
+"""How long rows that the store did not have are left before they are asked for again."""
+
+
+class HotVectors:
+    """Searches exactly once every wanted row is there; until then it is `whole` no more, and not asked."""
+
+    def __init__(
+        self,
+        store: VectorStore,
+        scope: Scope,
+        collection: Collection,
+        digest: Callable[[int], str],
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`digest` is of the text at a place: a row of another text counts as missing."""
+        self._store = store
+        self._scope = scope
+        self._collection = collection
+        self._digest = digest
+        self._seconds = seconds
+        self._matrix = Matrix(store.dimension)
+        self._loading: asyncio.Task[None] | None = None
+        self._pause = FIRST_PAUSE_SECONDS
+        self._again_at = 0.0
+        self.whole = False
+
+    @property
+    def bytes(self) -> int:
+        return self._matrix.bytes
+
+    def drop(self, place: int) -> None:
+        """What stands at a place reads otherwise now."""
+        self._matrix.drop(place)
+
+    async def follow(self, ids: Sequence[str], wanted: Mask) -> None:
+        """Gets the rows that are wanted and not there: a few at once, many behind the caller's back."""
+        missing = self._matrix.missing(wanted)
+        self.whole = not len(missing)
+        if self.whole or self._seconds() < self._again_at:
+            return
+        if self._loading is not None and not self._loading.done():
+            return
+        work = self._load([(int(place), ids[place]) for place in missing])
+        if len(missing) > AT_ONCE:
+            self._loading = asyncio.create_task(work)
+            return
+        await work
+        self.whole = not len(self._matrix.missing(wanted))
+
+    async def loaded(self) -> None:
+        """Waits for what is being loaded; for tests and measurements."""
+        if self._loading is not None:
+            await self._loading
+
+    def search(self, ids: Sequence[str], vector: Vector, limit: int, mask: Mask) -> list[Hit]:
+        """The nearest rows of the mask, best first; only while `whole`."""
+        found = self._matrix.best(vector, limit, mask, ids, SCORE_DIGITS)
+        return [Hit(id, score) for id, score in found]
+
+    async def _load(self, rows: Sequence[tuple[int, str]]) -> None:
+        met = 0
+        for start in range(0, len(rows), BATCH):
+            batch = rows[start : start + BATCH]
+            try:
+                found = await self._store.fetch(self._scope, self._collection, [id for _, id in batch])
+            except StoreUnavailable as error:
+                # Nothing is lost: the search goes to the store, and says itself that it is down.
+                log.info("vectors not loaded", collection=self._collection, error=str(error))
+                break
+            for place, id in batch:
+                row = found.get(id)
+                if row is not None and row.digest in ("", self._digest(place)):
+                    self._matrix.put(place, row.vector)
+                    met += 1
+        if met == len(rows):
+            self._pause, self._again_at = FIRST_PAUSE_SECONDS, 0.0
+            return
+        self._again_at = self._seconds() + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)

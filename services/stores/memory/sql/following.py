@@ -1,0 +1,49 @@
+"""What tells a change of texts, as rows: see services/stores/memory/following.py."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+
+from services.domain.ids import EpisodeId
+from services.domain.memory import Passage
+from services.domain.scope import Scope
+from services.stores.memory.following import TextState
+from services.stores.memory.sql import schema, values
+from services.stores.sql.database import Database
+from services.stores.sql.rows import in_chunks, is_storable
+
+_EPISODES, _PASSAGES = schema.episodes.c, schema.passages.c
+
+
+class SqlFollowedTexts:
+    """FollowedTexts over the tables of a database."""
+
+    _database: Database
+
+    async def state(self, scope: Scope) -> TextState:
+        counts = [
+            select(func.count()).select_from(table).where(table.c.scope == scope.key).scalar_subquery()
+            for table in (schema.episodes, schema.passages)
+        ]
+        async with self._database.read(scope) as connection:
+            saved, passages = (await connection.execute(select(*counts))).one()
+        return TextState(saved, passages)
+
+    async def kept(self, scope: Scope) -> Sequence[EpisodeId]:
+        query = select(_EPISODES.id).where(_EPISODES.scope == scope.key, _EPISODES.deleted_at.is_(None))
+        async with self._database.read(scope) as connection:
+            return [EpisodeId(id) for id in await connection.scalars(query.order_by(_EPISODES.id))]
+
+    async def passages_in(self, scope: Scope, episodes: Sequence[EpisodeId]) -> Sequence[Passage]:
+        found: dict[str, list[Passage]] = defaultdict(list)
+        async with self._database.read(scope) as connection:
+            for chunk in in_chunks(id for id in episodes if is_storable(id)):
+                query = (
+                    select(schema.passages)
+                    .where(_PASSAGES.scope == scope.key, _PASSAGES.episode.in_(chunk))
+                    .order_by(_PASSAGES.episode, _PASSAGES.position, _PASSAGES.id)
+                )
+                for row in (await connection.execute(query)).mappings():
+                    found[row["episode"]].append(values.passage_of(dict(row)))
+        return [passage for id in dict.fromkeys(episodes) for passage in found[id]]
