@@ -6,6 +6,7 @@ from services.domain.predicates import Vocabulary
 from services.llm.port import Embedder
 from services.recall.facts_index import FactsIndex
 from services.recall.revisions import WAIT_SECONDS
+from services.recall.settings import RecallSettings
 from services.recall.shelf import Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
@@ -22,8 +23,16 @@ class Options:
     """Statements and names with their postings and vectors, of all graphs together."""
     texts_bytes: int = 256 * 1024 * 1024
     """The same of passages and voice aspects."""
+    hot: bool = True
+    """Whether questions are answered from memory where their graph is held; else from the stores alone."""
     wait_seconds: float = WAIT_SECONDS
     """How long `min_revision` is waited for."""
+
+
+def options_of(settings: RecallSettings) -> Options:
+    """Half of the memory for facts, half for texts."""
+    half = settings.hot_mebibytes * 1024 * 1024 // 2
+    return Options(facts_bytes=half, texts_bytes=half, hot=settings.hot)
 
 
 @dataclass(frozen=True, slots=True)

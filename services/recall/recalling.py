@@ -55,9 +55,9 @@ class Recalling:
         self._readings = readings
         self.facts_shelf = parts.facts_shelf(lexicons)
         self.texts_shelf = parts.texts_shelf()
-        self._reads = FactReads(parts.graph, parts.revisions, self.facts_shelf)
-        said = SaidReads(parts.text, parts.voice, self.texts_shelf)
-        searches = VectorSearches(parts.vectors, self.facts_shelf, self.texts_shelf)
+        self._reads = FactReads(parts.graph, parts.revisions, self.facts_shelf, parts.options.hot)
+        said = SaidReads(parts.text, parts.voice, self.texts_shelf, parts.options.hot)
+        searches = VectorSearches(parts.vectors, self.facts_shelf, self.texts_shelf, parts.options.hot)
         self._facts = Facts(self._reads, searches, lexicons)
         self._passages = Passages(said, searches)
         self._voices = Voices(said, searches)
@@ -98,6 +98,12 @@ class Recalling:
         """The words of passages and facts that are in memory."""
         texts, facts = self.texts_shelf.held(scope), self.facts_shelf.held(scope)
         return (texts.passages.words if texts else set()) | (facts.statements.words if facts else set())
+
+    async def vectors_loaded(self, scope: Scope) -> None:
+        """Waits for vectors of a graph that are being loaded; for tests and measurements."""
+        for index in (self.facts_shelf.held(scope), self.texts_shelf.held(scope)):
+            if index is not None:
+                await index.vectors_loaded()
 
     async def _asking(
         self, scope: Scope, question: Question, known: Known, care: Care

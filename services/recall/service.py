@@ -70,6 +70,10 @@ class Recall:
         for kept in (self._lexicons, self._readings, self._diffs, self._statements.dependents):
             kept.drop(scope)
 
+    async def vectors_loaded(self, scope: Scope) -> None:
+        """Waits for vectors of a graph that are being loaded; for tests and measurements."""
+        await self._recalling.vectors_loaded(scope)
+
     async def forget_scope(
         self, scope: Scope, request: erasing_pb.ForgetScopeRequest
     ) -> erasing_pb.ForgetScopeResponse:

@@ -79,7 +79,7 @@ def _resolver(resources: "Resources") -> object:
 
 
 def _recall(resources: "Resources") -> object:
-    from services.recall.parts import Parts
+    from services.recall.parts import Parts, options_of
     from services.recall.service import Recall
 
     memory = resources.memory
@@ -94,6 +94,7 @@ def _recall(resources: "Resources") -> object:
             vectors=resources.vectors,
             embedder=resources.embedder,
             vocabulary=default_vocabulary(),
+            options=options_of(resources.recall),
         )
     )
 

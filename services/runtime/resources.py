@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
 from services.domain.instants import Instant
 from services.llm.port import Embedder, Engine
+from services.recall.settings import RecallSettings
 from services.runtime.clock import clock as clock
 from services.runtime.databases import graph_database, memory_database
 from services.runtime.models import open_embedder, open_engine
@@ -41,6 +42,7 @@ class Resources:
     engine: Engine
     embedder: Embedder
     now: Callable[[], Instant]
+    recall: RecallSettings = field(default_factory=RecallSettings)
 
 
 async def open_resources(
@@ -64,7 +66,7 @@ async def open_resources(
     stack.push_async_callback(memory_engine.dispose)
     memory = await SqlMemory.open(memory_engine, migrate=migrates(settings.migrate_at_start, memory_engine))
     vectors = await _vectors(settings, embedder, stack, filling)
-    return Resources(graph, memory, vectors, engine, embedder, now)
+    return Resources(graph, memory, vectors, engine, embedder, now, settings.recall)
 
 
 async def prepare(settings: ServiceSettings, stack: AsyncExitStack) -> ServiceSettings:

@@ -14,6 +14,7 @@ from services.recall.hot.packing import (
     OPEN,
     Nodes,
     Packed,
+    Told,
     nodes_of,
     packed,
     records_of,
@@ -37,6 +38,11 @@ from services.stores.vectors.rows import NEVER, digest, entity_text, statement_t
 
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
+
+UNPACKED = 8_192
+"""Statements, shown lately, that stay unpacked. A graph of as many is quickest; all of a larger one would be
+objects that Python looks through again and again."""
+_UNPACKED_BYTES = 1_000
 
 _NONE = -1
 _STATEMENT_BYTES = 320
@@ -71,6 +77,8 @@ class HotGraph:
         self._aspect, self._created = Growing(), Growing()
         self._hull_from, self._hull_to = Growing(), Growing()
         self._has_text = Growing()
+        self._has_name = Growing()
+        self._unpacked: dict[int, Told] = {}
         self._spans = np.zeros((5, 0), dtype=np.int64)
         """Place, start, end, known from, known to: a column for each span."""
         self._verdicts: dict[RecordId, Verdict] = {}
@@ -85,6 +93,7 @@ class HotGraph:
     def bytes(self) -> int:
         """About what it takes of memory."""
         own = len(self.ids) * _STATEMENT_BYTES + len(self._entities) * _ENTITY_BYTES
+        own += len(self._unpacked) * _UNPACKED_BYTES
         return self._bytes + own + len(self._verdicts) * _VERDICT_BYTES + self._spans.shape[1] * _SPAN_BYTES
 
     def place(self, id: StatementId) -> int | None:
@@ -113,9 +122,11 @@ class HotGraph:
             place = self._node_places.setdefault(entity.id, len(self._nodes))
             if place == len(self._nodes):
                 self._nodes.append(entity.id)
+                self._has_name.append(0)
             elif self._entities[entity.id] != entity:
                 other.append(place)
             self._entities[entity.id] = entity
+            self._has_name[place] = bool(entity_text(entity))
         return other
 
     def put(self, records: Records) -> list[int]:
@@ -132,8 +143,9 @@ class HotGraph:
                 self._append(one)
             else:
                 self._bytes -= len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
-                if told(one.id, self._nodes_of(place), self._told[place]).statement != one:
+                if self._told_at(place).statement != one:
                     retold.append(place)
+                self._unpacked.pop(place, None)
             place = self._places[one.id]
             self._told[place], self._records[place] = pieces[one.id].told, pieces[one.id].records
             self._bytes += len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
@@ -198,10 +210,7 @@ class HotGraph:
 
     def records(self, ids: Iterable[StatementId]) -> Records:
         places = [self._places[id] for id in dict.fromkeys(ids) if id in self._places]
-        read = [
-            (self.ids[place], told(self.ids[place], self._nodes_of(place), self._told[place]))
-            for place in places
-        ]
+        read = [(self.ids[place], self._told_at(place)) for place in places]
         claims: list[Claim] = []
         ends: list[End] = []
         denials: list[Denial] = []
@@ -298,13 +307,11 @@ class HotGraph:
 
     def named(self) -> Mask:
         """True for a node that is searched for: it has a name and is no predicate; shape (nodes,)."""
-        return np.array([bool(entity_text(self._entities[id])) for id in self._nodes], dtype=np.bool_)
+        return self._has_name.array.astype(bool)
 
     def text_digest(self, place: int) -> str:
         """Of the text that a statement's vector is of."""
-        return digest(
-            statement_text(told(self.ids[place], self._nodes_of(place), self._told[place]).statement)
-        )
+        return digest(statement_text(self._told_at(place).statement))
 
     def name_digest(self, place: int) -> str:
         """Of the text that a node's vector is of, by the node's own place."""
@@ -335,15 +342,24 @@ class HotGraph:
             None if target == _NONE else self._nodes[target],
         )
 
+    def _told_at(self, place: int) -> Told:
+        found = self._unpacked.get(place)
+        if found is None:
+            found = told(self.ids[place], self._nodes_of(place), self._told[place])
+            if len(self._unpacked) >= UNPACKED:
+                self._unpacked.clear()
+            self._unpacked[place] = found
+        return found
+
     def _view(self, place: int, at: AsOf) -> StatementView:
-        before, after = within(at.valid_at, at.since, at.until)
-        subject, predicate, node = nodes = self._nodes_of(place)
-        one = told(self.ids[place], nodes, self._told[place])
+        one = self._told_at(place)
+        subject, predicate, node = nodes_of(one.statement)
+        before, after, known_at = *within(at.valid_at, at.since, at.until), at.known_at
         spans = [
             span
             for span in one.spans
-            if span.known_from <= at.known_at
-            and (span.known_to is None or span.known_to > at.known_at)
+            if span.known_from <= known_at
+            and (span.known_to is None or span.known_to > known_at)
             and starts(span) < before
             and stops(span) > after
         ]

@@ -97,7 +97,11 @@ class Searches(Protocol):
 class FactReads:
     """GraphReads and Clocks of graphs whose facts are held, and of all others."""
 
-    def __init__(self, graph: GraphStore, log: RevisionLog, shelf: "Shelf[FactsIndex]") -> None:
+    def __init__(
+        self, graph: GraphStore, log: RevisionLog, shelf: "Shelf[FactsIndex]", hot: bool = True
+    ) -> None:
+        """`hot` False: all are as those that are not held."""
+        self._hot = hot
         self._graph = graph
         self._log = log
         self._shelf = shelf
@@ -170,7 +174,7 @@ class FactReads:
 
     def _held(self, scope: Scope, known_at: Revision | None = None) -> "FactsIndex | None":
         index = self._shelf.held(scope)
-        if index is None or index.revision is None:
+        if not self._hot or index is None or index.revision is None:
             return None
         return index if known_at is None or known_at <= index.revision else None
 
@@ -178,7 +182,11 @@ class FactReads:
 class SaidReads:
     """TextReads and VoiceReads of graphs whose texts are held, and of all others."""
 
-    def __init__(self, text: TextStore, voice: VoiceStore, shelf: "Shelf[TextsIndex]") -> None:
+    def __init__(
+        self, text: TextStore, voice: VoiceStore, shelf: "Shelf[TextsIndex]", hot: bool = True
+    ) -> None:
+        """`hot` False: all are as those that are not held."""
+        self._hot = hot
         self._text = text
         self._voice = voice
         self._shelf = shelf
@@ -198,13 +206,17 @@ class SaidReads:
 
     def _held(self, scope: Scope) -> "TextsIndex | None":
         index = self._shelf.held(scope)
-        return index if index is not None and index.loaded else None
+        return index if self._hot and index is not None and index.loaded else None
 
 
 class VectorSearches:
     """Searches of graphs whose vectors are held, exactly; the vector store's for all others."""
 
-    def __init__(self, vectors: VectorStore, facts: "Shelf[FactsIndex]", texts: "Shelf[TextsIndex]") -> None:
+    def __init__(
+        self, vectors: VectorStore, facts: "Shelf[FactsIndex]", texts: "Shelf[TextsIndex]", hot: bool = True
+    ) -> None:
+        """`hot` False: all are as those that are not held."""
+        self._hot = hot
         self._vectors = vectors
         self._facts = facts
         self._texts = texts
@@ -221,7 +233,7 @@ class VectorSearches:
         """See the port. In memory what was published is there: every consistency is the strongest."""
         asked = (*where.subjects, *where.sessions, *where.ids)
         assert not asked, "no question asks by these"
-        index = self._index(scope, collection)
+        index = self._index(scope, collection) if self._hot else None
         found = None if index is None else index.nearest(collection, vectors, limit, where)
         if found is None:
             return await self._vectors.search(scope, collection, vectors, limit, where, consistency)

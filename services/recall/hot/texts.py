@@ -15,6 +15,9 @@ from services.stores.vectors.rows import digest, passage_text
 
 Mask = npt.NDArray[np.bool_]
 
+UNPACKED = 8_192
+"""Passages, and episodes, shown lately, that stay unpacked."""
+_UNPACKED_BYTES = 800
 _PASSAGE_BYTES = 400
 _EPISODE_BYTES = 400
 """What Python keeps of one besides its piece: its id, its entries in arrays and dictionaries."""
@@ -30,6 +33,8 @@ class HotTexts:
         self._episodes: dict[EpisodeId, Packed] = {}
         self._said_at = Growing()
         self._searchable = Growing()
+        self._unpacked: dict[int, Passage] = {}
+        self._unpacked_episodes: dict[EpisodeId, Episode] = {}
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -38,7 +43,9 @@ class HotTexts:
     @property
     def bytes(self) -> int:
         """About what it takes of memory."""
-        return self._bytes + len(self.ids) * _PASSAGE_BYTES + len(self._episodes) * _EPISODE_BYTES
+        unpacked = len(self._unpacked) + len(self._unpacked_episodes)
+        own = self._bytes + unpacked * _UNPACKED_BYTES
+        return own + len(self.ids) * _PASSAGE_BYTES + len(self._episodes) * _EPISODE_BYTES
 
     @property
     def episodes_held(self) -> frozenset[EpisodeId]:
@@ -60,15 +67,32 @@ class HotTexts:
             self._searchable.append(searchable)
 
     def passages(self, ids: Iterable[PassageId]) -> list[Passage]:
-        places = [(id, self._places[id]) for id in dict.fromkeys(ids) if id in self._places]
-        return [_passage_of(id, self._passages[place]) for id, place in places]
+        return [self._at(self._places[id]) for id in dict.fromkeys(ids) if id in self._places]
 
     def episodes(self, ids: Iterable[EpisodeId]) -> list[Episode]:
-        return [_episode_of(id, self._episodes[id]) for id in dict.fromkeys(ids) if id in self._episodes]
+        return [self._episode(id) for id in dict.fromkeys(ids) if id in self._episodes]
 
     def text_digest(self, place: int) -> str:
         """Of the text that a passage's vector is of."""
-        return digest(passage_text(_passage_of(self.ids[place], self._passages[place])))
+        return digest(passage_text(self._at(place)))
+
+    def _at(self, place: int) -> Passage:
+        found = self._unpacked.get(place)
+        if found is None:
+            found = _passage_of(self.ids[place], self._passages[place])
+            if len(self._unpacked) >= UNPACKED:
+                self._unpacked.clear()
+            self._unpacked[place] = found
+        return found
+
+    def _episode(self, id: EpisodeId) -> Episode:
+        found = self._unpacked_episodes.get(id)
+        if found is None:
+            found = _episode_of(id, self._episodes[id])
+            if len(self._unpacked_episodes) >= UNPACKED:
+                self._unpacked_episodes.clear()
+            self._unpacked_episodes[id] = found
+        return found
 
     @property
     def searchable(self) -> Mask:

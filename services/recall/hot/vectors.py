@@ -47,6 +47,7 @@ class HotVectors:
         self._loading: asyncio.Task[None] | None = None
         self._pause = FIRST_PAUSE_SECONDS
         self._again_at = 0.0
+        self._followed = 0
         self.whole = False
 
     @property
@@ -56,9 +57,13 @@ class HotVectors:
     def drop(self, place: int) -> None:
         """What stands at a place reads otherwise now."""
         self._matrix.drop(place)
+        self.whole = False
 
     async def follow(self, ids: Sequence[str], wanted: Mask) -> None:
         """Gets the rows that are wanted and not there: a few at once, many behind the caller's back."""
+        if self.whole and len(wanted) == self._followed:
+            return
+        self._followed = len(wanted)
         missing = self._matrix.missing(wanted)
         self.whole = not len(missing)
         if self.whole or self._seconds() < self._again_at:
