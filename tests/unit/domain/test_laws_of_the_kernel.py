@@ -54,7 +54,7 @@ def test_an_object_alone_is_the_sweep_over_it(world: World) -> None:
 
 
 def test_a_start_that_is_denied_does_not_say_how_fine_the_start_is_known() -> None:
-    said = claim("exact", "Oslo", "2022-12-30", None, "2022-12-30")
+    said = claim("present", "Oslo", None, None, "2022-12-30")
     taken = denial("no", "Oslo", None, "2023-01-01", "2022-12-30")
     again = claim("day", "Oslo", "2022-12-30", None, "2023-01-01", start_precision=Precision.DAY)
     (span,) = timeline([said, again], [], [taken], Rivals())
