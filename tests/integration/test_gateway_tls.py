@@ -75,9 +75,9 @@ async def test_probes_that_speak_no_tls_have_a_port_that_tells_health_and_nothin
             probe: Any = health_pb2_grpc.HealthStub(channel)
             answer = await probe.Check(health_pb2.HealthCheckRequest(), timeout=30)
             assert answer.status == health_pb2.HealthCheckResponse.SERVING
-            credits: Any = credits_pb2_grpc.CreditServiceStub(channel)
+            asked: Any = credits_pb2_grpc.CreditServiceStub(channel)
             with pytest.raises(grpc.aio.AioRpcError) as refused:
-                await credits.GetBalance(credits_pb2.GetBalanceRequest(), timeout=30)
+                await asked.GetBalance(credits_pb2.GetBalanceRequest(), timeout=30)
             assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
