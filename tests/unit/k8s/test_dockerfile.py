@@ -1,4 +1,4 @@
-"""The image's Dockerfile parses, keeps hadolint's rules and ours. It is not built here: that needs a daemon."""
+"""The image's Dockerfile parses, keeps hadolint's rules and ours. It is not built: that needs a daemon."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 def told(text: str) -> str:
     """What hadolint and our rules say; empty when nothing."""
     linter = Path(sys.executable).with_name("hadolint")
-    run = subprocess.run([linter, "--no-color", "-"], input=text, capture_output=True, text=True, check=False)  # noqa: S603
+    run = subprocess.run([linter, "--no-color", "-"], input=text, capture_output=True, text=True, check=False)
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     users = [line[1] for line in lines if line[0] == "USER"]
     bases = [line[1] for line in lines if line[0] == "FROM"]
@@ -64,6 +64,15 @@ def test_what_it_copies_is_there_and_not_left_out() -> None:
     }
     assert copied == kept
     assert all((ROOT / name).exists() for name in copied)
+
+
+def test_its_packages_are_those_that_are_tested() -> None:
+    servers, every = (
+        {line.partition(" ")[0] for line in (ROOT / name).read_text("utf-8").splitlines() if "==" in line}
+        for name in ("constraints-server.txt", "constraints.txt")
+    )
+    assert servers
+    assert servers <= every
 
 
 def test_its_port_is_the_gateways() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts.manifests import OVERLAYS, Manifest, invalid, problems, rendered, unreleased, unruly
+from scripts.manifest_policies import unreleased
+from scripts.manifests import OVERLAYS, Manifest, invalid, problems, rendered, unruly
 
 Mistake = Callable[[list[Manifest]], None]
 
