@@ -125,7 +125,7 @@ class Bench:
 
     def subgraph(self) -> Ask:
         async def ask(number: int) -> object:
-            request = recall_subgraph_pb2.GetSubgraphRequest(graph_id=self._scope.graph, max_depth=2)
+            request = recall_subgraph_pb2.GetSubgraphRequest(graph_id=self._scope.graph, depth=2)
             request.seeds.add(name=f"Person {number % self._people}")
             return await self._client(self._client.recall.GetSubgraph, request)
 

@@ -272,9 +272,8 @@ def _servicers(
         ),
         "MemoryService": memory,
         "RecallService": RecallServicer(
-            Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name),
+            Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name, policy),
             reads,
-            policy,
         ),
         "JobService": JobsAndRetries(
             stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings

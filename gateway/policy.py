@@ -33,6 +33,10 @@ class TextPolicy:
             settings = (await self._graphs.get(scope)).settings
         except GraphNotFound:
             return request
+        return await self.held(settings, request)
+
+    async def held(self, settings: GraphSettings, request: Request) -> Request:
+        """The same for who knows the graph's settings. Raises ModelNotAllowed."""
         check_providers(settings, self._providers)
         redactor = Redactor(settings.redaction)
         if not redactor:

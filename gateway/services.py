@@ -122,8 +122,12 @@ class Services:
         method: "grpc.aio.UnaryUnaryMultiCallable[RequestT, ResponseT]",
         request: RequestT,
         timeout_seconds: float,
+        *,
+        whole: bool = False,
     ) -> ResponseT:
         """Calls one method for a scope. Raises ServiceError, never a bare gRPC error.
+
+        `whole`: the scope was just read with whence the graph's ids follow.
 
         A call that reached no replica is repeated for as long as it fits into its time; one that was lost
         under way, a few times: every internal RPC is idempotent (by job, episode or commit id). A run that
@@ -131,7 +135,8 @@ class Services:
         """
         await confirm()
         service = self._service_of[method]
-        scope = await self._whole(scope)
+        if not whole:
+            scope = await self._whole(scope)
         async with self._place(service, scope):
             return await self._repeated(scope, service, method, request, timeout_seconds)
 

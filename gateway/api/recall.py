@@ -7,7 +7,6 @@ import grpc.aio
 from gateway.commands.asking import Recall
 from gateway.commands.reads import Reads
 from gateway.interceptors.call import current_caller, downstream_seconds
-from gateway.policy import TextPolicy
 from palimpsest.v1 import recall_pb2, recall_subgraph_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -16,15 +15,13 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class RecallServicer:
     """Recall and GetSubgraph."""
 
-    def __init__(self, recall: Recall, reads: Reads, policy: TextPolicy) -> None:
-        self._policy = policy
+    def __init__(self, recall: Recall, reads: Reads) -> None:
         self._recall = recall
         self._reads = reads
 
     async def Recall(self, request: recall_pb2.RecallRequest, context: Context) -> recall_pb2.RecallResponse:
         caller = current_caller()
         scope = caller.scope(request.graph_ids[0])
-        request = await self._policy(scope, request)
         return await self._recall(scope, request, downstream_seconds(caller))
 
     async def GetSubgraph(

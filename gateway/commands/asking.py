@@ -17,6 +17,7 @@ from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits
 from gateway.credits.prices import Prices
 from gateway.errors import InsufficientCredits, NotImplementedYet
+from gateway.policy import TextPolicy
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from palimpsest.internal.v1 import recall_pb2 as internal
@@ -46,7 +47,9 @@ class Recall:
         prices: Prices,
         now: Callable[[], Instant],
         engine: str,
+        policy: TextPolicy,
     ) -> None:
+        self._policy = policy
         self._services = services
         self._graphs = graphs
         self._ledger = ledger
@@ -57,19 +60,23 @@ class Recall:
     async def __call__(
         self, scope: Scope, request: recall_pb2.RecallRequest, timeout_seconds: float
     ) -> recall_pb2.RecallResponse:
-        """Raises GraphNotFound, RevisionNotReady, InsufficientCredits, StoreDown (unless degraded answers
-        are allowed).
+        """Raises GraphNotFound, ModelNotAllowed, RevisionNotReady, InsufficientCredits, StoreDown (unless
+        degraded answers are allowed).
         """
         self._refuse_what_comes_later(request)
         check_time_zone(request.time_zone, "time_zone")
         for time in (request.now, request.as_of, request.time_range.start, request.time_range.end):
             instant_of(time)
-        settings = (await self._graphs.get(scope)).settings
+        graph = await self._graphs.get(scope)
+        settings = graph.settings
+        request = await self._policy.held(settings, request)
         prices = await self._prices.current()
         if prices.recall:
             await self._check_affordable(scope.tenant, prices.recall)
         asked = question_in(request, self._now(), settings, timeout_seconds)
-        answer = await self._services.call(scope, self._services.recall.Recall, asked, timeout_seconds)
+        answer = await self._services.call(
+            graph.scope, self._services.recall.Recall, asked, timeout_seconds, whole=True
+        )
         response = _answer_out(answer, scope.graph, explain=request.explain)
         response.engine = self._engine
         if prices.recall:

@@ -4,7 +4,7 @@
 built here, straight from the copy in `bpe-openai`.
 """
 
-import base64
+import binascii
 import gzip
 import hashlib
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def encoding() -> tiktoken.Encoding:
     if hashlib.sha256(raw).hexdigest() != _RANKS_SHA256:
         raise RanksDamaged(f"{_RANKS_FILE} has another hash than {ENCODING}")
     pairs = (line.split() for line in raw.splitlines() if line)
-    ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
+    ranks = {binascii.a2b_base64(token): int(rank) for token, rank in pairs}
     return tiktoken.Encoding(
         ENCODING, pat_str="|".join(_PATTERNS), mergeable_ranks=ranks, special_tokens=_SPECIAL
     )

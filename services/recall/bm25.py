@@ -62,9 +62,11 @@ class Bm25:
         self.ids.append(id)
         self._lengths.append(len(terms))
         for term, count in Counter(terms).items():
-            places, counts = self._terms.setdefault(term, (array("I"), array("f")))
-            places.append(place)
-            counts.append(count)
+            found = self._terms.get(term)
+            if found is None:
+                found = self._terms[term] = (array("I"), array("f"))
+            found[0].append(place)
+            found[1].append(count)
             self._postings += 1
 
     def idf(self, term: str) -> float:

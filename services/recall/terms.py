@@ -12,6 +12,7 @@ from services.recall.stopwords import CHINESE, ENGLISH
 
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
 _PIECES = re.compile(rf"(?P<cjk>[{CJK}]+)|(?P<word>(?:(?![{CJK}])[^\W_])+(?:'(?:(?![{CJK}])[^\W_])+)?[+#]*)")
+_PLAIN = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)?[+#]*")
 _WORD_CHARACTERS = 64
 """A longer run of letters is no word (base64, a hash): its beginning stands for it."""
 _STEMS_KEPT = 65_536
@@ -23,7 +24,7 @@ _stemming = threading.Lock()
 
 def terms(text: str) -> list[str]:
     """The terms of a text in order, repeated as often as they occur."""
-    return list(_terms(text))
+    return _plain_terms(text) if text.isascii() else list(_terms(text))
 
 
 def folded(text: str) -> str:
@@ -41,6 +42,12 @@ def stem(word: str) -> str:
     """The stem of one folded word: a pure function, so the cache tells nothing of whose word it was."""
     with _stemming:
         return str(_stemmer.stemWord(word))
+
+
+def _plain_terms(text: str) -> list[str]:
+    """The same as `_terms`, quicker, of a text in which nothing needs to be folded but case."""
+    found = (word.removesuffix("'s")[:_WORD_CHARACTERS] for word in _PLAIN.findall(text.lower()))
+    return [stem(word) for word in found if word not in ENGLISH]
 
 
 def _terms(text: str) -> Iterator[str]:

@@ -91,11 +91,14 @@ class Matrix:
         places: Ints = np.flatnonzero(wanted & ~self._has[: len(wanted)])
         return places
 
-    def put(self, place: int, vector: Vector) -> None:
-        self._grow(place + 1)
-        length = float(np.linalg.norm(vector))
-        self._held[place] = vector / length if length > 0 else 0.0
-        self._has[place] = True
+    def put(self, places: Sequence[int], vectors: Sequence[Vector]) -> None:
+        """A vector for each place, none of length 0."""
+        if not places:
+            return
+        self._grow(max(places) + 1)
+        stacked = np.stack(vectors).astype(np.float32, copy=False)
+        self._held[places] = stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
+        self._has[places] = True
 
     def drop(self, place: int) -> None:
         """Forgets the vector of a place, if it has one."""

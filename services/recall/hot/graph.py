@@ -311,7 +311,8 @@ class HotGraph:
 
     def text_digest(self, place: int) -> str:
         """Of the text that a statement's vector is of."""
-        return digest(statement_text(self._told_at(place).statement))
+        one = told(self.ids[place], self._nodes_of(place), self._told[place])
+        return digest(statement_text(one.statement))
 
     def name_digest(self, place: int) -> str:
         """Of the text that a node's vector is of, by the node's own place."""

@@ -74,7 +74,7 @@ class HotTexts:
 
     def text_digest(self, place: int) -> str:
         """Of the text that a passage's vector is of."""
-        return digest(passage_text(self._at(place)))
+        return digest(passage_text(_passage_of(self.ids[place], self._passages[place])))
 
     def _at(self, place: int) -> Passage:
         found = self._unpacked.get(place)

@@ -97,11 +97,10 @@ class HotVectors:
                 # Nothing is lost: the search goes to the store, and says itself that it is down.
                 log.info("vectors not loaded", collection=self._collection, error=str(error))
                 break
-            for place, id in batch:
-                row = found.get(id)
-                if row is not None and row.digest in ("", self._digest(place)):
-                    self._matrix.put(place, row.vector)
-                    met += 1
+            theirs = [(place, found[id]) for place, id in batch if id in found]
+            fitting = [(place, row) for place, row in theirs if row.digest in ("", self._digest(place))]
+            self._matrix.put([place for place, _ in fitting], [row.vector for _, row in fitting])
+            met += len(fitting)
         if met == len(rows):
             self._pause, self._again_at = FIRST_PAUSE_SECONDS, 0.0
             return

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.recall.bm25 import Bm25
-from services.recall.terms import terms
+from services.recall.terms import _terms, terms
 
 WORDS = st.lists(st.sampled_from(["cat", "dog", "mysql", "graz", "tea"]), min_size=1, max_size=8)
 
@@ -100,3 +100,9 @@ def test_one_more_word_in_common_never_lowers_a_score(
         index.add(f"d{number}", words)
     fewer, more = index.scores(asked[:1]), index.scores(asked)
     assert (more >= fewer - 1e-12).all()
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_what_needs_no_folding_is_cut_alike(text: str) -> None:
+    """The quick way is the other one, on all that it is taken for."""
+    assert terms(text) == list(_terms(text))
