@@ -1,7 +1,7 @@
-"""Filled graphs for measurements of recall: facts with claims, spans, passages and vectors, put into the stores.
+"""Filled graphs for measurements of recall: facts, claims, spans, passages and vectors, put into the stores.
 
-People use tools and live in places; a fifth of the facts has ended. Every fact is claimed by one passage of an
-episode of its own, as facts that are asserted are. Vectors are random: what they find is not measured here.
+People use tools and live in places; a fifth of the facts has ended. Every fact is claimed by one passage of
+an episode of its own, as facts that are asserted are. Vectors are random: what they find isn't measured.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from services.domain.records import Claim, Source
 from services.domain.scope import Scope
 from services.runtime.resources import Resources
 from services.stores.graph.port import Commit
-from services.stores.vectors.port import Collection, VectorRow
+from services.stores.vectors.port import Collection
 from services.stores.vectors.rows import entity_row, hulls, passage_row, statement_row
 from tests.builders import Maker, together
 

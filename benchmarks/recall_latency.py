@@ -1,11 +1,11 @@
 """Recall over one graph: milliseconds and CPU of a question, warm and cold, as of now and of past dates.
 
 By the public API of the whole product in one process, and beside it by the recall service alone, once from
-memory and once from the stores (what a question costs without hot scopes), over the same graph in the same run:
-ratios are to the latter. Every question is asked once before it is measured, so that embedding it, which is told
-apart, is done. The CPU is of this process: client, gateway and services; not of Milvus Lite's.
+memory and once from the stores (what a question costs without hot scopes), over the same graph in the same
+run: ratios are to the latter. Every question is asked once before it is measured, so that embedding it, which
+is told apart, is done. The CPU is of this process: client, gateway and services; not of Milvus Lite's.
 
-Run: python -m benchmarks.recall_latency [--facts 5000 50000] [--questions 200] [--beside 100000]
+Run: python -m benchmarks.recall_latency [--facts 5000 50000] [--questions 200]
 """
 
 import argparse
@@ -136,8 +136,9 @@ class Bench:
             return await recall.recall(
                 self._scope,
                 internal.RecallRequest(
-                    query=self.query(number), now=BEGAN + 2_000 * DAY, max_hops=2, max_facts=10, max_passages=10,
-                    token_budget=2_000, include_facts=True, include_passages=True, include_voice=True,
+                    query=self.query(number), now=BEGAN + 2_000 * DAY, max_hops=2, max_facts=10,
+                    max_passages=10, token_budget=2_000, include_facts=True, include_passages=True,
+                    include_voice=True,
                     include_ended=True, **fields,
                 ),
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""FactsIndex: one graph's statements and names in memory, searched by words and vectors; followed by revision."""
+"""FactsIndex: one graph's statements and names in memory, searched by words and vectors; followed."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +16,7 @@ from services.recall.hot.graph import HotGraph, OutOfOrder
 from services.recall.hot.packing import nodes_of
 from services.recall.hot.vectors import HotVectors
 from services.recall.mentions import AliasTable
+from services.recall.revisions import Known
 from services.recall.terms import terms
 from services.stores.graph.port import Alias, AsOf, GraphStore, StatementView
 from services.stores.memory.lexicons import Lexicons
@@ -77,12 +78,12 @@ class FactsIndex:
         words = self.statements.bytes + self.entities.bytes + names * _ALIAS_BYTES
         return words + self.hot.bytes
 
-    async def bring_forward(self, revision: Revision) -> None:
-        """Reads what `revision` has and this has not. Raises StoreUnavailable, and can then be repeated."""
+    async def bring_forward(self, known: Known) -> None:
+        """Reads what is published and not here. Raises StoreUnavailable, and can then be repeated."""
         if self.revision is None:
-            await self._load(revision)
-        elif revision > self.revision:
-            await self._advance(revision)
+            await self._load(known.current)
+        elif known.current > self.revision:
+            await self._advance(known)
         await self._follow_vectors()
 
     async def _load(self, revision: Revision) -> None:
@@ -97,8 +98,9 @@ class FactsIndex:
             self._aliases.setdefault(alias.entity, []).append(alias)
         await self._name(revision, self._aliases)
 
-    async def _advance(self, revision: Revision) -> None:
+    async def _advance(self, known: Known) -> None:
         assert self.revision is not None, "it was loaded"
+        revision = known.current
         changes = await changes_since(self._log, self._scope, self.revision, revision)
         if changes is not None:
             try:
@@ -107,7 +109,7 @@ class FactsIndex:
                 changes = None
         if changes is None:
             anew = FactsIndex(*self._made_of)
-            await anew.bring_forward(revision)
+            await anew.bring_forward(known)
             # In one go: who reads meanwhile sees all of the old or all of the new.
             vars(self).update(vars(anew))
 
@@ -207,7 +209,7 @@ class FactsIndex:
     def nearest(
         self, collection: Collection, vectors: Sequence[Vector], limit: int, where: VectorFilter
     ) -> list[list[Hit]] | None:
-        """The nearest of its statements or entities to each vector; None while it hasn't all their vectors."""
+        """The nearest of its statements or entities to each vector; None while it lacks any of theirs."""
         near = self._near_statements if collection is Collection.STATEMENTS else self._near_entities
         if not near.whole:
             return None

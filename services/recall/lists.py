@@ -10,6 +10,7 @@ from services.domain.ids import EntityId, EpisodeId, Revision, SessionId, Statem
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.recall.describe import describe
+from services.recall.hot.reads import FactReads
 from services.recall.messages import entity_out
 from services.recall.parts import Parts
 from services.recall.predicates import Predicates
@@ -45,8 +46,16 @@ class Lists:
     """Lists and walks, as known at a revision."""
 
     def __init__(
-        self, parts: Parts, revisions: Revisions, names: Names, predicates: Predicates, readings: Readings
+        self,
+        parts: Parts,
+        revisions: Revisions,
+        names: Names,
+        predicates: Predicates,
+        readings: Readings,
+        reads: FactReads,
     ) -> None:
+        """`reads`: walks are answered from memory where it can."""
+        self._reads = reads
         self._parts = parts
         self._revisions = revisions
         self._names = names
@@ -87,13 +96,13 @@ class Lists:
         reads = AS_THEMSELVES
         if seeds and hops:
             reads = await self._readings.of(scope, known.at)
-            met = await self._parts.graph.walk(
+            met = await self._reads.walk(
                 scope, [seed.id for seed in seeds], at, hops, per_level, reads.together
             )
-            steps = await steps_as(self._parts.graph, scope, met, reads)
+            steps = await steps_as(self._reads, scope, met, reads)
         described = await describe(
-            self._parts.graph,
-            self._parts.revisions,
+            self._reads,
+            self._reads,
             scope,
             [step.view for step in steps],
             known.at,

@@ -15,6 +15,7 @@ from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
+from services.recall.hot.queries import QueryVectors
 from services.recall.hot.reads import FactReads, SaidReads, VectorSearches
 from services.recall.mentions import AliasTable
 from services.recall.pack import pack
@@ -55,10 +56,11 @@ class Recalling:
         self._readings = readings
         self.facts_shelf = parts.facts_shelf(lexicons)
         self.texts_shelf = parts.texts_shelf()
-        self._reads = FactReads(parts.graph, parts.revisions, self.facts_shelf, parts.options.hot)
+        self.queries = QueryVectors(parts.embedder)
+        self.reads = FactReads(parts.graph, parts.revisions, self.facts_shelf, parts.options.hot)
         said = SaidReads(parts.text, parts.voice, self.texts_shelf, parts.options.hot)
         searches = VectorSearches(parts.vectors, self.facts_shelf, self.texts_shelf, parts.options.hot)
-        self._facts = Facts(self._reads, searches, lexicons)
+        self._facts = Facts(self.reads, searches, lexicons)
         self._passages = Passages(said, searches)
         self._voices = Voices(said, searches)
 
@@ -110,13 +112,13 @@ class Recalling:
     ) -> tuple[Asking, Hints]:
         reads = await care.of(self._readings.of(scope, known.at), AS_THEMSELVES)
         async with at_once() as group:
-            facts = group.create_task(care.of(self.facts_shelf.get(scope, known.current), None))
-            texts = group.create_task(care.of(self.texts_shelf.get(scope, known.current), None))
+            facts = group.create_task(care.of(self.facts_shelf.get(scope, known), None))
+            texts = group.create_task(care.of(self.texts_shelf.get(scope, known), None))
             hinting = group.create_task(care.of(self._names.hints(scope, question.hints, known.at), Hints()))
-            embedding = group.create_task(care.of(self._vector(question.asked.query), None))
+            embedding = group.create_task(care.of(self._vector(scope, question.asked.query), None))
         hints, index = hinting.result(), facts.result()
         plan = await self._plan(question, known, care, index)
-        plan = await care.of(plan_as(self._reads, scope, plan, reads), plan)
+        plan = await care.of(plan_as(self.reads, scope, plan, reads), plan)
         asking = Asking(
             scope=scope,
             question=question,
@@ -138,12 +140,8 @@ class Recalling:
         aliases = await care.of(index.aliases_at(known.at), nobody) if index else nobody
         return make_plan(question.asked, aliases, index.predicates if index else None)
 
-    async def _vector(self, query: str) -> Vector | None:
-        if not says_something(query):
-            return None
-        vectors = await self._parts.embedder.queries([query])
-        vector: Vector = vectors[0]
-        return vector
+    async def _vector(self, scope: Scope, query: str) -> Vector | None:
+        return await self.queries.of(scope, query) if says_something(query) else None
 
     async def _find(self, asking: Asking) -> _Found:
         limits = asking.question.limits
@@ -164,8 +162,8 @@ class Recalling:
     async def _describe(self, asking: Asking, found: _Found) -> Described:
         views = {view.statement.id: view for fact in found.facts for view in (fact.view, *fact.replaced)}
         return await describe(
-            self._reads,
-            self._reads,
+            self.reads,
+            self.reads,
             asking.scope,
             list(views.values()),
             asking.known.at,

@@ -9,6 +9,7 @@ from services.domain.errors import RevisionNotReady
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
+from services.stores.memory.following import NO_TEXTS, TextState
 from services.stores.memory.port import RevisionLog
 
 WAIT_SECONDS = 2.0
@@ -29,6 +30,8 @@ class Known:
     current: Revision
     saved_until: Instant | None = None
     begun_at: Instant | None = None
+    texts: TextState = NO_TEXTS
+    """Which texts there are now."""
 
     def just_written(self, now: Instant) -> bool:
         """Whether what the caller insists on is so young that other processes may not see its vectors yet."""
@@ -56,24 +59,26 @@ class Revisions:
         Raises RevisionNotReady when one is not published in time, StoreUnavailable.
         """
         wanted = Revision(max(min_revision, known_at.revision))
-        current = await self._published(scope, wanted, known_at.wait_seconds or self._wait_seconds)
+        current, texts = await self._published(scope, wanted, known_at.wait_seconds or self._wait_seconds)
         begun_at = await self._begun_at(scope, Revision(min_revision))
         match known_at.WhichOneof("known_at"):
             case "revision" if known_at.revision < current:
                 at = Revision(max(0, known_at.revision))
-                return Known(at, current, await self._begun_at(scope, at), begun_at)
+                return Known(at, current, await self._begun_at(scope, at), begun_at, texts)
             case "clock":
                 clock = Instant(known_at.clock)
-                return Known(await self._log.at(scope, clock), current, clock, begun_at)
+                return Known(await self._log.at(scope, clock), current, clock, begun_at, texts)
             case _:
-                return Known(current, current, begun_at=begun_at)
+                return Known(current, current, begun_at=begun_at, texts=texts)
 
     async def _begun_at(self, scope: Scope, revision: Revision) -> Instant | None:
         if revision <= 0:
             return None
         return (await self._log.clocks(scope, [revision])).get(revision)
 
-    async def _published(self, scope: Scope, wanted: Revision, wait_seconds: float) -> Revision:
+    async def _published(
+        self, scope: Scope, wanted: Revision, wait_seconds: float
+    ) -> tuple[Revision, TextState]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_seconds
         head = await self._log.head(scope)
@@ -81,10 +86,9 @@ class Revisions:
         if self._generations.get(scope, 0) != head.generation:
             self._generations[scope] = head.generation
             self._on_erased(scope)
-        current = head.current
-        while current < wanted:
+        while head.current < wanted:
             if loop.time() >= until:
-                raise RevisionNotReady(wanted, current)
+                raise RevisionNotReady(wanted, head.current)
             await asyncio.sleep(POLL_SECONDS)
-            current = await self._log.current(scope)
-        return current
+            head = await self._log.head(scope)
+        return head.current, head.texts

@@ -48,7 +48,7 @@ class Recall:
         self._predicates = Predicates(parts.graph, lexicons, parts.revisions, revisions)
         self._recalling = Recalling(parts, revisions, names, lexicons, readings)
         self._statements = Statements(parts, revisions, names, self._predicates, readings)
-        self._lists = Lists(parts, revisions, names, self._predicates, readings)
+        self._lists = Lists(parts, revisions, names, self._predicates, readings, self._recalling.reads)
         self._entities = Entities(parts, revisions, names, self._predicates, readings)
         self._browsing = Browsing(parts, revisions)
         self._diffs = Diffs(parts, revisions, readings)
@@ -67,6 +67,7 @@ class Recall:
         """Drops all that is in memory of a graph: it was erased, or something of it."""
         self._recalling.facts_shelf.drop(scope)
         self._recalling.texts_shelf.drop(scope)
+        self._recalling.queries.drop(scope)
         for kept in (self._lexicons, self._readings, self._diffs, self._statements.dependents):
             kept.drop(scope)
 

@@ -6,28 +6,32 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from services.domain.ids import Revision
 from services.domain.scope import Scope
+from services.recall.revisions import Known
 
 IDLE_SECONDS = 600.0
 """After which an index that nobody used is dropped, when another one is used."""
 
+AGE_SECONDS = 3600.0
+"""After which an index is made anew: upkeep mends rows of stores without a revision that would tell."""
+
 
 class Index(Protocol):
-    """Something of one scope that can be brought forward to a revision."""
+    """Something of one scope that can be brought forward to what is known now."""
 
     @property
     def bytes(self) -> int: ...
 
-    async def bring_forward(self, revision: Revision) -> None: ...
+    async def bring_forward(self, known: Known) -> None: ...
 
 
 I = TypeVar("I", bound=Index)  # noqa: E741 - reads well where it is used
 
 
 class _Place(Generic[I]):
-    def __init__(self, index: I) -> None:
+    def __init__(self, index: I, made_at: float) -> None:
         self.index = index
+        self.made_at = made_at
         self.coming = asyncio.Lock()
         self.used_at = 0.0
 
@@ -44,16 +48,16 @@ class Shelf(Generic[I]):
         self._max_bytes = max_bytes
         self._places: OrderedDict[Scope, _Place[I]] = OrderedDict()
 
-    async def get(self, scope: Scope, revision: Revision) -> I:
-        """The index of a scope, at `revision` or later. Raises StoreUnavailable."""
+    async def get(self, scope: Scope, known: Known) -> I:
+        """The index of a scope, at its current revision or later. Raises StoreUnavailable."""
         place = self._places.get(scope)
-        if place is None:
-            place = self._places[scope] = _Place(self._make(scope))
+        if place is None or self._seconds() - place.made_at > AGE_SECONDS:
+            place = self._places[scope] = _Place(self._make(scope), self._seconds())
         self._places.move_to_end(scope)
         place.used_at = self._seconds()
         self._drop_idle()
         async with place.coming:
-            await place.index.bring_forward(revision)
+            await place.index.bring_forward(known)
         self._evict(scope)
         return place.index
 

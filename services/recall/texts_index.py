@@ -17,6 +17,7 @@ from services.recall.hot.changes import changes_since
 from services.recall.hot.texts import HotTexts
 from services.recall.hot.vectors import HotVectors
 from services.recall.hot.voices import HotVoices
+from services.recall.revisions import Known
 from services.recall.terms import terms
 from services.stores.memory.following import TextState
 from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
@@ -79,12 +80,12 @@ class TextsIndex:
         words = self.passages.bytes + self.voice.bytes + len(self._at) * 200
         return words + self.texts.bytes + self.voices.bytes
 
-    async def bring_forward(self, revision: Revision) -> None:
+    async def bring_forward(self, known: Known) -> None:
         """Reads what has come, and what has gone. Raises StoreUnavailable, and can then be repeated."""
-        state = await self._text.state(self._scope)
-        if state != self._state and not await self._follow_texts(state):
+        revision = known.current
+        if known.texts != self._state and not await self._follow_texts(known.texts):
             anew = TextsIndex(*self._made_of)
-            await anew.bring_forward(revision)
+            await anew.bring_forward(known)
             # In one go: who reads meanwhile sees all of the old or all of the new.
             vars(self).update(vars(anew))
             return
@@ -169,7 +170,7 @@ class TextsIndex:
     def nearest(
         self, collection: Collection, vectors: Sequence[Vector], limit: int, where: VectorFilter
     ) -> list[list[Hit]] | None:
-        """The nearest of its passages or sentences to each vector; None while it hasn't all their vectors."""
+        """The nearest of its passages or sentences to each vector; None while it lacks any of theirs."""
         near = self._near_passages if collection is Collection.PASSAGES else self._near_voice
         if not near.whole:
             return None

@@ -1,4 +1,4 @@
-"""Hot scopes: what is read from memory is what the stores read, as of any time, as known at any; and no more."""
+"""Hot scopes: what is read from memory is what the stores read, as of any time, as known at any."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -21,6 +21,7 @@ from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.recall.facts_index import FactsIndex
 from services.recall.parts import Options
+from services.recall.revisions import Known
 from services.recall.service import Recall
 from services.stores.graph.port import AsOf, StatementFilter
 from services.stores.memory.lexicons import Lexicons
@@ -29,7 +30,6 @@ from services.stores.vectors.port import Collection
 from tests.builders import a_scope, on
 from tests.examples import one_in
 from tests.integration.recalling import Memory, Triple, a_memory, triples, twin
-from tests.integration.resolving import vocabulary
 
 SINGLE = "lives_in"
 PEOPLE, THINGS = ("Ann", "Ben", "Cy"), ("Graz", "Linz", "Ann")
@@ -146,7 +146,7 @@ async def _check_reads(memory: Memory, scope: Scope, current: Revision) -> None:
     """Every read of the graph, at every revision, from an index that was loaded and one that was followed."""
     world, held = memory.world, memory.recall._recalling.facts_shelf.held(scope)
     assert held is not None
-    ids = [id for id in (await world.graph.scan(scope, ALL)).items]
+    ids = list((await world.graph.scan(scope, ALL)).items)
     for index in (held, await _loaded(memory, scope, current)):
         hot = index.hot
         nodes = sorted(hot.nodes)
@@ -181,7 +181,7 @@ async def _loaded(memory: Memory, scope: Scope, current: Revision) -> FactsIndex
     parts = memory.parts
     lexicons = Lexicons(parts.readings, parts.graph, parts.vocabulary)
     index = FactsIndex(parts.graph, lexicons, parts.revisions, parts.vectors, scope, 2**30)
-    await index.bring_forward(current)
+    await index.bring_forward(Known(current, current))
     return index
 
 

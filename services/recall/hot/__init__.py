@@ -1,1 +1,1 @@
-"""Hot scopes: one graph as arrays in memory, read by the same methods as the stores that it was loaded from."""
+"""Hot scopes: one graph as arrays in memory, read by the methods of the stores that it is loaded from."""

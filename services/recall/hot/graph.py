@@ -1,4 +1,4 @@
-"""HotGraph: one graph's statements as arrays: validity on both axes, adjacency; and all that is told of each."""
+"""HotGraph: one graph's statements as arrays: validity on both axes, adjacency; and what is told of each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
@@ -242,7 +242,7 @@ class HotGraph:
         return found
 
     def statements(self, where: StatementFilter, at: AsOf, limit: int) -> list[StatementView]:
-        """The first of those that `list_statements` lists. Not by `episodes`, `invalidated_by`, `contested`."""
+        """The first of `list_statements`. Not by `episodes`, `invalidated_by` or `contested`."""
         mask = self.seen(at)
         if not where.include_ended and at.valid_at is None and at.since is None and at.until is None:
             open_spans = self._seen_spans(at) & (self._spans[2] == OPEN)

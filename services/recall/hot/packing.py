@@ -1,4 +1,4 @@
-"""Packing: what one statement has, as bytes; unpacked when it is shown. A graph of objects takes ten times that.
+"""Packing: what one statement has, as bytes that are unpacked when it is shown; objects take far more.
 
 Statements, spans and sources of claims are in one piece, since every view needs them; records in another.
 """
@@ -28,7 +28,7 @@ R = TypeVar("R", Claim, End, Denial)
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a view is made of. `sources`: (episode, recorded_at, revoked_at) of claims, earliest attested first."""
+    """What a view is made of. `sources`: (episode, recorded_at, revoked_at) of claims, earliest first."""
 
     statement: Statement
     spans: Sequence[Span]

@@ -1,6 +1,6 @@
 """Reads: what a question reads, from memory where its graph is held there, else from the stores.
 
-An index that has reached a revision answers for it and for all before; every answer is what the store's would be.
+An index that has reached a revision answers for it and for all before, as the store would.
 """
 
 from collections.abc import Mapping, Sequence

@@ -17,16 +17,15 @@ class TextState:
     it stays nothing comes, so that whatever goes lowers the second.
     """
 
-    saved: int
-    passages: int
+    saved: int = 0
+    passages: int = 0
+
+
+NO_TEXTS = TextState()
 
 
 class FollowedTexts(Protocol):
     """Part of TextStore, which see."""
-
-    async def state(self, scope: Scope) -> TextState:
-        """What tells every change of the graph's texts. Two counts of indexes, in one query."""
-        ...
 
     async def kept(self, scope: Scope) -> Sequence[EpisodeId]:
         """The id of every episode, deleted ones left out; by id."""

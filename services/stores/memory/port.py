@@ -40,7 +40,7 @@ from services.stores.memory.documents import DocumentTexts
 from services.stores.memory.documents import EpisodeFilter as EpisodeFilter
 from services.stores.memory.fences import ErasableMemory as ErasableMemory
 from services.stores.memory.fences import FenceStore as FenceStore
-from services.stores.memory.following import FollowedTexts
+from services.stores.memory.following import NO_TEXTS, FollowedTexts, TextState
 from services.stores.paging import Listed, Page
 
 
@@ -196,10 +196,14 @@ class RevisionEntry:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The latest published revision, of which generation of the graph (services/stores/memory/fences.py)."""
+    """The latest published revision, of which generation of the graph (services/stores/memory/fences.py).
+
+    `texts` is what tells every change of the graph's texts.
+    """
 
     current: Revision
     generation: int = 0
+    texts: TextState = NO_TEXTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +229,7 @@ class RevisionLog(Protocol):
         ...
 
     async def head(self, scope: Scope) -> Head:
-        """`current` with the generation, at one moment: what was kept of another generation is void."""
+        """`current` and all else that may change, at one moment. What is kept of another generation is void."""
         ...
 
     async def pending(self, scope: Scope) -> RevisionEntry | None:

@@ -3,12 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from services.domain.ids import EpisodeId
 from services.domain.memory import Passage
 from services.domain.scope import Scope
-from services.stores.memory.following import TextState
 from services.stores.memory.sql import schema, values
 from services.stores.sql.database import Database
 from services.stores.sql.rows import in_chunks, is_storable
@@ -20,15 +19,6 @@ class SqlFollowedTexts:
     """FollowedTexts over the tables of a database."""
 
     _database: Database
-
-    async def state(self, scope: Scope) -> TextState:
-        counts = [
-            select(func.count()).select_from(table).where(table.c.scope == scope.key).scalar_subquery()
-            for table in (schema.episodes, schema.passages)
-        ]
-        async with self._database.read(scope) as connection:
-            saved, passages = (await connection.execute(select(*counts))).one()
-        return TextState(saved, passages)
 
     async def kept(self, scope: Scope) -> Sequence[EpisodeId]:
         query = select(_EPISODES.id).where(_EPISODES.scope == scope.key, _EPISODES.deleted_at.is_(None))

@@ -1,22 +1,24 @@
 """The revision log in SQL: a compare-and-set that the primary key decides among processes."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
+from services.stores.memory.following import TextState
 from services.stores.memory.port import Head, LogState, RevisionEntry
 from services.stores.memory.sql import schema
 from services.stores.memory.sql.fences import fence_of, pass_fence
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import in_chunks, insert_new, is_storable
+from services.stores.sql.rows import Key, in_chunks, insert_new, is_storable
 
 _REVISIONS = schema.revisions.c
 
@@ -33,8 +35,9 @@ class SqlRevisionLog:
 
     async def head(self, scope: Scope) -> Head:
         async with self._database.read(scope) as connection:
-            current = await _latest(connection, scope, _REVISIONS.published.is_(True))
-            return Head(current, (await fence_of(connection, scope)).generation)
+            asked = await connection.execute(_head(), {"in_scope": scope.key})
+            current, generation, saved, passages = asked.one()
+        return Head(Revision(current or 0), generation or 0, TextState(saved, passages))
 
     async def pending(self, scope: Scope) -> RevisionEntry | None:
         async with self._database.read(scope) as connection:
@@ -126,6 +129,20 @@ class SqlRevisionLog:
         async with self._database.read(scope) as connection:
             rows = await page_of(connection, query, [_REVISIONS.revision], page)
         return Listed([_entry_of(row) for row in rows.items], rows.after)
+
+
+@cache
+def _head() -> Select[Any]:
+    """Everything of `Head` in one row: every read of memory begins with it. Made once."""
+    this = bindparam("in_scope", type_=Key)
+    published = and_(_REVISIONS.scope == this, _REVISIONS.published.is_(True))
+    latest = select(_REVISIONS.revision).where(published).order_by(_REVISIONS.revision.desc()).limit(1)
+    generation = select(schema.fences.c.generation).where(schema.fences.c.scope == this)
+    counts = [
+        select(func.count()).select_from(table).where(table.c.scope == this)
+        for table in (schema.episodes, schema.passages)
+    ]
+    return select(*(part.scalar_subquery() for part in (latest, generation, *counts)))
 
 
 def _this(revision: int) -> ColumnElement[bool]:
