@@ -1,15 +1,18 @@
 """What a product tells of itself: one trace a document, numbers without names, nothing that anybody said."""
 
 import asyncio
+import json
 import re
 import secrets
+import subprocess
 import urllib.request
 
 import pytest
 
+from services.metering import METRICS
 from services.runtime.names import ServiceName
 from tests.e2e.traced import CANARY, hops, orphans, remember
-from tests.e2e.up_process import UpProcess
+from tests.e2e.up_process import UpProcess, program
 
 pytestmark = pytest.mark.milvus
 
@@ -33,6 +36,7 @@ async def test_one_document_is_one_trace_from_the_caller_to_the_stores(running: 
     assert orphans(spans) == []
     told = str(spans)
     assert CANARY not in told
+    assert names <= {metric.exposed for metric in METRICS}
     assert CANARY.casefold() not in told.casefold()
     assert memory.tenant.name not in told
 
@@ -61,3 +65,16 @@ async def test_numbers_have_no_names_in_them(running: UpProcess) -> None:
     assert CANARY.casefold() not in told.casefold()
     assert memory.tenant.name not in told
     assert "counted" not in told
+
+
+def test_status_tells_whether_all_is_well(running: UpProcess) -> None:
+    asked = [program("palimpsest"), "status", "--target", running.target]
+    done = subprocess.run(asked, env=running.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "SERVING" in done.stdout
+    assert "NOT_SERVING" not in done.stdout
+    told = subprocess.run(
+        [*asked, "--json"], env=running.environment, capture_output=True, text=True, check=True
+    )
+    assert set(json.loads(told.stdout).values()) == {"SERVING"}
+    assert {"palimpsest", "palimpsest.ledger", "palimpsest.recall"} <= set(json.loads(told.stdout))
