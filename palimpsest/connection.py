@@ -109,8 +109,8 @@ class Connection:
     async def health(self, name: str, timeout_seconds: float = 10) -> str:
         """What grpc.health.v1 tells of a name: SERVING, NOT_SERVING. Needs no key. Raises CallError."""
         request = health_pb2.HealthCheckRequest(service=name)
-        check: Any = health_pb2_grpc.HealthStub(self._channel).Check
-        answer: health_pb2.HealthCheckResponse = await self.call(check, request, timeout_seconds)
+        stub: Any = health_pb2_grpc.HealthStub(self._channel)
+        answer: health_pb2.HealthCheckResponse = await self.call(stub.Check, request, timeout_seconds)
         return health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
 
     async def stream(

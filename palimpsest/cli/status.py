@@ -38,9 +38,8 @@ async def status(shell: Shell) -> None:
 
     Exit code 0: all of it serves. 1: something doesn't. 6: the server can't be reached.
     """
-    told = dict(
-        zip(STANDS_ON, await asyncio.gather(*(_asked(shell, name) for name in STANDS_ON)), strict=True)
-    )
+    answers = await asyncio.gather(*(_asked(shell, name) for name in STANDS_ON))
+    told = dict(zip(STANDS_ON, answers, strict=True))
     if shell.json:
         shell.console.out(json.dumps({name or WHOLE: how for name, how in told.items()}), highlight=False)
     else:
