@@ -3,9 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from services.domain.headings import is_heading
 from services.domain.ids import EpisodeId, Revision
 from services.domain.memory import Episode, Passage, VoiceAspect
@@ -19,6 +16,7 @@ from services.recall.hot.vectors import HotVectors
 from services.recall.hot.voices import HotVoices
 from services.recall.revisions import Known
 from services.recall.terms import terms
+from services.recall.turns import Turns
 from services.stores.memory.following import TextState
 from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
@@ -26,8 +24,6 @@ from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, 
 
 PAGE = 500
 """Episodes or voice aspects read at a time."""
-NEIGHBOUR_SHARE = 0.5
-"""How much of a turn's score its neighbours get: a question is often answered beside the words it repeats."""
 
 
 class TextsIndex:
@@ -60,9 +56,7 @@ class TextsIndex:
         self.voices = HotVoices()
         self.passages = Bm25()
         self.voice = Bm25()
-        self._at: dict[tuple[EpisodeId, int], int] = {}
-        self._before: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._after: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.turns = Turns()
         self._near_passages = HotVectors(vectors, scope, Collection.PASSAGES, self.texts.text_digest)
         self._near_voice = HotVectors(vectors, scope, Collection.VOICE, self.voices.text_digest)
 
@@ -77,7 +71,7 @@ class TextsIndex:
 
     @property
     def _compact_bytes(self) -> int:
-        words = self.passages.bytes + self.voice.bytes + len(self._at) * 200
+        words = self.passages.bytes + self.voice.bytes + self.turns.bytes
         return words + self.texts.bytes + self.voices.bytes
 
     async def bring_forward(self, known: Known) -> None:
@@ -105,8 +99,6 @@ class TextsIndex:
             passages = await self._text.passages_in(self._scope, chunk)
             episodes = await self._text.episodes(self._scope, chunk)
             await self._add([one for one in episodes if one.deleted_at is None], passages)
-        if fresh:
-            self._before, self._after = self._beside(-1), self._beside(1)
         self._state = state
         return True
 
@@ -120,7 +112,7 @@ class TextsIndex:
         for episode in episodes:
             self.texts.put(episode, of_episode.get(episode.id, ()))
         for passage, words in zip(searched, cut, strict=True):
-            self._at[passage.episode, passage.position] = len(self.passages)
+            self.turns.add(passage)
             self.passages.add(passage.id, words)
 
     async def _follow_voice(self, revision: Revision) -> None:
@@ -152,18 +144,10 @@ class TextsIndex:
         for place in self.voices.put(aspects):
             self._near_voice.drop(place)
 
-    def with_neighbours(self, scores: Scores) -> Scores:
-        """Scores of passages with a share of each neighbour's added; the same shape."""
-        padded = np.append(scores, 0.0)  # place -1 is nobody
-        lifted: Scores = scores + NEIGHBOUR_SHARE * (padded[self._before] + padded[self._after])
-        return lifted
-
-    def _beside(self, step: int) -> npt.NDArray[np.int64]:
-        """For each place the place `step` further in its episode, -1 where there is none."""
-        places = np.full(len(self.passages), -1, dtype=np.int64)
-        for (episode, position), place in self._at.items():
-            places[place] = self._at.get((episode, position + step), -1)
-        return places
+    def score_of(self, scores: Scores, id: str) -> float:
+        """A passage's score in an array of the passages' scores; 0 for one that is not here."""
+        place = self.passages.place(id)
+        return 0.0 if place is None else float(scores[place])
 
     # Vectors
 

@@ -8,6 +8,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.llm.settings import EmbeddingSettings, LocalEmbedderSettings, ModelSettings
 from services.recall.settings import RecallSettings
+from services.runtime.telemetry import TelemetrySettings
 from services.stores.graph.nebula.settings import NebulaSettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 from services.stores.vectors.settings import MilvusSettings
@@ -58,6 +59,8 @@ class ServiceSettings(BaseSettings):
     """How the packaged model runs."""
     recall: RecallSettings = Field(default_factory=RecallSettings)
     """Memory of the recall service."""
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
+    """What the process tells of itself."""
     assertion_secret: SecretStr = SecretStr("")
     """Checks the scope of calls from the gateway, which signs with the same one; at least 16 bytes.
     `palimpsest up` makes one for its run; replicas of another cluster need it set."""
