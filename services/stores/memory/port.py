@@ -229,7 +229,7 @@ class RevisionLog(Protocol):
         ...
 
     async def head(self, scope: Scope) -> Head:
-        """`current` and all else that may change, at one moment. What is kept of another generation is void."""
+        """`current` and all else that may change, at one moment. What is of another generation is void."""
         ...
 
     async def pending(self, scope: Scope) -> RevisionEntry | None:
