@@ -1,5 +1,6 @@
-"""`add`: takes in a text."""
+"""`add`: takes in a text, or all of a folder, a file or a chat export."""
 
+import re
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -9,17 +10,22 @@ import typer
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
+from palimpsest.bulk import IN_FLIGHT
 from palimpsest.cli import words
 from palimpsest.cli.dates import FORMS, Dated, read_date
 from palimpsest.cli.exits import Exit, complain
 from palimpsest.cli.facts import GraphId
 from palimpsest.cli.jobs import finish, follow, progress_of
+from palimpsest.cli.loading import Given, load
 from palimpsest.cli.operating import RequestId, read_credits
 from palimpsest.cli.shell import Shell, command
 from palimpsest.connection import new_request_id
+from palimpsest.texts import Format
 from palimpsest.v1 import episode_pb2, memory_ingest_pb2
 
 STDIN = "-"
+_LONGEST_PATH = 1_000
+_LIKE_A_PATH = re.compile(r"\S*[\w.~]/\S*|\./\S*|/\S+|\S+\.(?:txt|text|md|markdown|rst|jsonl|ndjson|json)")
 
 
 class Kind(StrEnum):
@@ -37,10 +43,25 @@ def add_to(app: typer.Typer) -> None:
 async def add(
     shell: Shell,
     graph: GraphId,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text; - reads standard input.")] = "",
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT|FOLDER|FILE|-",
+            help="The text; or a folder or file, all of which is taken in; - reads standard input.",
+        ),
+    ] = "",
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="Take the text from a file (UTF-8).")
+        Path | None, typer.Option("--file", "-f", help="Take one text from a file (UTF-8).")
     ] = None,
+    format: Annotated[
+        Format | None,
+        typer.Option(
+            help="How files, or standard input, are read. (default: by their names)", show_default=False
+        ),
+    ] = None,
+    in_flight: Annotated[
+        int, typer.Option(min=1, max=200, help="Of files: texts that are at work at once.")
+    ] = IN_FLIGHT,
     kind: Annotated[
         Kind | None,
         typer.Option(
@@ -68,7 +89,28 @@ async def add(
     ] = None,
     request_id: RequestId = "",
 ) -> None:
-    """Takes in a text. Answers a job at once; the job goes on by itself."""
+    """Takes in a text. Answers a job at once; the job goes on by itself.
+
+    Of a folder or file: takes in all texts, waits for their jobs, and tells what became of them. The same
+    command again goes on where it was interrupted, tries again what failed, and costs nothing for the rest.
+    """
+    if _is_files(text, file, format):
+        for given, option in (
+            (kind, "--kind"),
+            (document, "--document"),
+            (title, "--title"),
+            (request_id, "--request-id"),
+        ):
+            if given:
+                raise complain(f"{option} is of one text; here each file has its own", Exit.USAGE)
+        said = reference_time.timestamp if reference_time else None
+        await load(
+            shell,
+            text,
+            format,
+            Given(graph, session, source, said, time_zone, max_credits, in_flight, validate_only),
+        )
+        return
     chosen = kind or (Kind.DOCUMENT if file or document else Kind.CONVERSATION)
     request = memory_ingest_pb2.AddEpisodeRequest(
         graph_id=graph,
@@ -89,6 +131,21 @@ async def add(
         shell.show(response, accepted)
         return
     finish(await follow(shell, response.job.job_id), shell)
+
+
+def _is_files(text: str, file: Path | None, format: Format | None) -> bool:
+    """True for a folder or file that is there. Exits for a name of a file that is not: it is no memory."""
+    if not text or file is not None:
+        return False
+    if text == STDIN:
+        return format not in (None, Format.TEXT)
+    if "\n" in text or len(text) > _LONGEST_PATH:
+        return False
+    if Path(text).exists():
+        return True
+    if format is not None or _LIKE_A_PATH.fullmatch(text):
+        raise complain(f"{text}: no such file or folder; a text like this can be piped to -", Exit.USAGE)
+    return False
 
 
 def read_text(text: str, file: Path | None) -> str:
