@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -40,53 +41,59 @@ def add_to(app: typer.Typer) -> None:
     command(app, "add", panel="Memory")(add)
 
 
+TextGiven = Annotated[
+    str,
+    typer.Argument(
+        metavar="TEXT|FOLDER|FILE|-",
+        help="The text; or a folder or file, all of which is taken in; - reads standard input.",
+    ),
+]
+FileGiven = Annotated[Path | None, typer.Option("--file", "-f", help="Take one text from a file (UTF-8).")]
+FormatGiven = Annotated[
+    Format | None,
+    typer.Option(
+        help="How files, or standard input, are read. (default: by their names)", show_default=False
+    ),
+]
+InFlight = Annotated[int, typer.Option(min=1, max=200, help="Of files: texts that are at work at once.")]
+KindGiven = Annotated[
+    Kind | None,
+    typer.Option(
+        help="What kind of text. (default: document with --file or --document, else conversation)",
+        show_default=False,
+    ),
+]
+Said = Annotated[
+    Dated | None,
+    typer.Option(
+        "--said", "--reference-time", parser=read_date, metavar="DATE", help=f"When it was said: {FORMS}."
+    ),
+]
+ValidateOnly = Annotated[
+    bool, typer.Option("--validate-only", help="Only check and quote; store and spend nothing.")
+]
+MaxCredits = Annotated[
+    int | None, typer.Option(parser=read_credits, metavar="CREDITS", help="Refuse if it may cost more.")
+]
+
+
 async def add(
     shell: Shell,
     graph: GraphId,
-    text: Annotated[
-        str,
-        typer.Argument(
-            metavar="TEXT|FOLDER|FILE|-",
-            help="The text; or a folder or file, all of which is taken in; - reads standard input.",
-        ),
-    ] = "",
-    file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="Take one text from a file (UTF-8).")
-    ] = None,
-    format: Annotated[
-        Format | None,
-        typer.Option(
-            help="How files, or standard input, are read. (default: by their names)", show_default=False
-        ),
-    ] = None,
-    in_flight: Annotated[
-        int, typer.Option(min=1, max=200, help="Of files: texts that are at work at once.")
-    ] = IN_FLIGHT,
-    kind: Annotated[
-        Kind | None,
-        typer.Option(
-            help="What kind of text. (default: document with --file or --document, else conversation)",
-            show_default=False,
-        ),
-    ] = None,
+    text: TextGiven = "",
+    file: FileGiven = None,
+    format: FormatGiven = None,
+    in_flight: InFlight = IN_FLIGHT,
+    kind: KindGiven = None,
     session: Annotated[str, typer.Option(help="The conversation it belongs to.")] = "",
     document: Annotated[str, typer.Option(help="The document of which this is a version.")] = "",
     title: Annotated[str, typer.Option(help="Title of the document or conversation.")] = "",
     source: Annotated[str, typer.Option(help="Where it comes from, such as slack.")] = "",
-    reference_time: Annotated[
-        Dated | None,
-        typer.Option(
-            "--said", "--reference-time", parser=read_date, metavar="DATE", help=f"When it was said: {FORMS}."
-        ),
-    ] = None,
+    reference_time: Said = None,
     time_zone: Annotated[str, typer.Option(help="IANA time zone of its relative dates.")] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the job has ended.")] = False,
-    validate_only: Annotated[
-        bool, typer.Option("--validate-only", help="Only check and quote; store and spend nothing.")
-    ] = False,
-    max_credits: Annotated[
-        int | None, typer.Option(parser=read_credits, metavar="CREDITS", help="Refuse if it may cost more.")
-    ] = None,
+    validate_only: ValidateOnly = False,
+    max_credits: MaxCredits = None,
     request_id: RequestId = "",
 ) -> None:
     """Takes in a text. Answers a job at once; the job goes on by itself.
@@ -94,22 +101,11 @@ async def add(
     Of a folder or file: takes in all texts, waits for their jobs, and tells what became of them. The same
     command again goes on where it was interrupted, tries again what failed, and costs nothing for the rest.
     """
+    said = reference_time.timestamp if reference_time else None
     if _is_files(text, file, format):
-        for given, option in (
-            (kind, "--kind"),
-            (document, "--document"),
-            (title, "--title"),
-            (request_id, "--request-id"),
-        ):
-            if given:
-                raise complain(f"{option} is of one text; here each file has its own", Exit.USAGE)
-        said = reference_time.timestamp if reference_time else None
-        await load(
-            shell,
-            text,
-            format,
-            Given(graph, session, source, said, time_zone, max_credits, in_flight, validate_only),
-        )
+        _refuse({"--kind": kind, "--document": document, "--title": title, "--request-id": request_id})
+        given = Given(graph, session, source, said, time_zone, max_credits, in_flight, validate_only)
+        await load(shell, text, format, given)
         return
     chosen = kind or (Kind.DOCUMENT if file or document else Kind.CONVERSATION)
     request = memory_ingest_pb2.AddEpisodeRequest(
@@ -121,16 +117,27 @@ async def add(
         document_id=document,
         title=title,
         source=source,
-        reference_time=reference_time.timestamp if reference_time else None,
+        reference_time=said,
         time_zone=time_zone,
         validate_only=validate_only,
         max_credits_micros=max_credits,
     )
+    await _send(shell, request, wait and not validate_only)
+
+
+async def _send(shell: Shell, request: memory_ingest_pb2.AddEpisodeRequest, wait: bool) -> None:
     response = await shell.connection.call(shell.connection.memory.AddEpisode, request)
-    if not wait or validate_only:
+    if wait:
+        finish(await follow(shell, response.job.job_id), shell)
+    else:
         shell.show(response, accepted)
-        return
-    finish(await follow(shell, response.job.job_id), shell)
+
+
+def _refuse(options: Mapping[str, object]) -> None:
+    """Exits when one is given."""
+    given = next((name for name, value in options.items() if value), None)
+    if given is not None:
+        raise complain(f"{given} is of one text; here each file has its own", Exit.USAGE)
 
 
 def _is_files(text: str, file: Path | None, format: Format | None) -> bool:

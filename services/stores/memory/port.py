@@ -95,7 +95,7 @@ class TextStore(DocumentTexts, Protocol):
     async def recent(
         self, scope: Scope, session: SessionId, before: Instant, limit: int
     ) -> Sequence[Episode]:
-        """The session's latest episodes saved before a clock time, newest first; none that is held back."""
+        """The session's latest saved before a clock time, newest first; none that is held back."""
         ...
 
     async def known_hashes(
@@ -136,7 +136,6 @@ class TextStore(DocumentTexts, Protocol):
 
     async def latest_episodes(self, scope: Scope, where: EpisodeFilter, page: Page) -> Listed[Episode]:
         """Latest reference time first, then the greater id; deleted ones left out.
-
         Raises ValueError for a position that this list did not give.
         """
         ...
