@@ -63,8 +63,8 @@ def test_a_start_that_is_denied_does_not_say_how_fine_the_start_is_known() -> No
 
 @given(worlds(most=20))
 def test_claims_without_ends_speak_as_their_life_does(world: World) -> None:
-    for object in {claim.statement for claim in world.claims()}:
-        claims = [replace(claim, end=None) for claim in world.claims() if claim.statement == object]
+    for object in {each.statement for each in world.claims()}:
+        claims = [replace(each, end=None) for each in world.claims() if each.statement == object]
         life, unended = Life(object, claims, ()), Unended(claims)
         assert unended.settled() == life.settled()
         assert (unended.coarse, sorted(set(unended.said_at))) == (life.coarse, life.said_at)
