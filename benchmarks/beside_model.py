@@ -226,7 +226,8 @@ async def pace(url: str, texts: int, graphs: int, delay_ms: int) -> float:
     ideal = calls * delay_ms / 1000 / AT_ONCE
     print(
         f"pace: {texts} texts of {graphs} graphs, {facts} facts; {calls} calls of {delay_ms} ms, "
-        f"{embedded} of them embeddings\n  {seconds:.1f} s, the ideal is {ideal:.1f} s: {seconds / ideal:.2f} times\n"
+        f"{embedded} of them embeddings\n"
+        f"  {seconds:.1f} s, the ideal is {ideal:.1f} s: {seconds / ideal:.2f} times\n"
         f"  {processor:.1f} s of processor here: {1000 * processor / texts:.0f} ms a text, "
         f"{1000 * processor / facts:.0f} ms a fact",
         flush=True,

@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -35,9 +35,10 @@ from gateway.credits.money import MicroCredits
 from gateway.keys import KeyScope
 from gateway.settings import GatewaySettings
 from gateway.up import bring_up
+from palimpsest.bulk import Bulk, Outcome
 from palimpsest.connection import Connection
+from palimpsest.texts import Text
 from palimpsest.v1 import credits_pb2, episode_pb2, graph_pb2, job_pb2, memory_ingest_pb2
-from palimpsest.watching import wait_for
 from services.domain.scope import TenantId
 from services.llm.offline import OfflineEngine
 from services.runtime.settings import ServiceSettings
@@ -45,9 +46,8 @@ from tests.doubles.product import a_product
 
 TENANT = TenantId("corpora")
 CREDITS = 10**12
-BATCH = 20
-AT_ONCE = 2
-"""Batches in flight."""
+AT_ONCE = 32
+"""Texts that are at work."""
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 NOT_MEMORY = frozenset({"alembic_version", "requests", "calls"})
 """Tables that are no memory: each call leaves a row there, whatever it adds."""
@@ -75,7 +75,6 @@ class Tally:
 
     seconds: float = 0.0
     processor_seconds: float = 0.0
-    calls: int = 0
     spent_micros: int = 0
     states: Counter[str] = field(default_factory=Counter)
     chunks: Counter[str] = field(default_factory=Counter)
@@ -154,34 +153,34 @@ async def a_server(folder: Path, vectors: str) -> AsyncIterator[Connection]:
 
 
 async def take_in(connection: Connection, corpus: Corpus, run: int) -> Tally:
-    """Brings all texts, some batches at once, and waits for their jobs."""
+    """Brings all texts, and waits for their jobs."""
     tally = Tally()
     started, processor = time.perf_counter(), processor_seconds()
-    places = asyncio.Semaphore(AT_ONCE)
-    requests = [Request() for _ in corpus.texts]
-    for number, (request, text) in enumerate(zip(requests, corpus.texts, strict=True)):
+    texts = []
+    for number, text in enumerate(corpus.texts):
+        request = Request()
         request.CopyFrom(text)
         request.request_id = f"{corpus.name.replace(' ', '-')}-{run}-{number}"
-
-    async def batch(part: Sequence[Request]) -> None:
-        async with places:
-            asked = memory_ingest_pb2.BatchAddEpisodesRequest(requests=part)
-            print(f"  … {sum(tally.states.values())} of {len(requests)}", file=sys.stderr, flush=True)
-            answer = await connection.call(connection.memory.BatchAddEpisodes, asked, 300)
-            tally.calls += 1
-            for result in answer.results:
-                if result.HasField("error"):
-                    tally.failures.append(f"{result.request_id}: {result.error.message}")
-                    continue
-                count(tally, await wait_for(connection, result.response.job.job_id))
-
-    await asyncio.gather(*(batch(requests[at : at + BATCH]) for at in range(0, len(requests), BATCH)))
+        texts.append(Text(request.request_id, request, 0))
+    bulk = Bulk(connection, "", AT_ONCE)
+    async with aclosing(bulk.send(texts)) as outcomes:
+        async for outcome in outcomes:
+            count(tally, outcome)
+            done = sum(tally.states.values())
+            if done % 20 == 0:
+                print(f"  … {done} of {len(texts)}", file=sys.stderr, flush=True)
+    if bulk.unsent:
+        tally.failures.append(f"{bulk.unsent} were not sent: {bulk.stopped}")
     tally.seconds = time.perf_counter() - started
     tally.processor_seconds = processor_seconds() - processor
     return tally
 
 
-def count(tally: Tally, job: job_pb2.Job) -> None:
+def count(tally: Tally, outcome: Outcome) -> None:
+    job = outcome.job
+    if job is None:
+        tally.failures.append(f"{outcome.text.name}: {outcome.error}")
+        return
     state = job_pb2.JobState.Name(job.state).removeprefix("JOB_STATE_")
     tally.states[state] += 1
     tally.spent_micros += job.credits.spent_micros
@@ -230,7 +229,7 @@ def show(corpus: Corpus, tally: Tally) -> None:
         f"{tally.seconds:7.1f} s, {tally.processor_seconds:7.1f} of processor, {each:.0f} ms a message"
     )
     print(
-        f"{'':17}{tally.calls} calls; jobs {dict(tally.states)}; "
+        f"{'':17}jobs {dict(tally.states)}; "
         f"chunks {dict(tally.chunks)}; {tally.spent_micros / 1e6:.4f} credits"
     )
     stages = ", ".join(f"{name} {ms / 1000:.1f}" for name, ms in sorted(tally.stages.items()) if ms >= 100)

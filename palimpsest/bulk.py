@@ -38,7 +38,7 @@ class Outcome:
 
 
 class Bulk:
-    """Sends texts to one graph. A bulk is used once."""
+    """Sends texts, to one graph where they name none. A bulk is used once."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Bulk:
         seen: set[str] = set()
         for text in texts:
             request = text.request
-            request.graph_id = self._graph
+            request.graph_id = request.graph_id or self._graph
             request.validate_only = self._validate_only
             request.request_id = request.request_id or named_by_content(request)
             bytes_ = request.ByteSize()
