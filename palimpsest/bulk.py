@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequen
 from dataclasses import dataclass
 
 from palimpsest.connection import Connection
-from palimpsest.errors import CallError, OutOfCredits, TryAgain, error_of_status
+from palimpsest.errors import CallError, OutOfCredits, TooLate, TryAgain, error_of_status
 from palimpsest.texts import NotTaken, Text, named_by_content
 from palimpsest.v1 import job_pb2, jobs_pb2, memory_ingest_pb2
 from palimpsest.watching import FINAL, wait_for
@@ -20,7 +20,10 @@ BATCH_BYTES = 12 * 1024 * 1024
 """Bytes of one call: below what it may have."""
 IN_FLIGHT = 32
 """Texts that are accepted and not at their end."""
+CALL_SECONDS = 120.0
+"""Of one call: texts are accepted one after the other, and a server under load takes its time."""
 TRIES = 6
+"""Calls in a row of which nothing is accepted, after which we give up."""
 WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
 _RETRIED = frozenset({job_pb2.JOB_STATE_FAILED, job_pb2.JOB_STATE_PARTIAL})
@@ -49,7 +52,7 @@ class Bulk:
         tries: int = TRIES,
         wait_seconds: float = WAIT_SECONDS,
     ) -> None:
-        """`tries` of a text that the server has no room for now, longer and longer from `wait_seconds` on."""
+        """`tries` where the server has no room for now, each longer after the last from `wait_seconds` on."""
         self._connection = connection
         self._graph = graph
         self._batch = min(BATCH, in_flight)
@@ -127,26 +130,25 @@ class Bulk:
         """Until each text of the part is accepted or refused for good."""
         for _ in part:
             await self._places.acquire()
-        left = list(part)
-        for attempt in range(1, self._tries + 1):
+        left, size, attempt = list(part), len(part), 0
+        while left and self._stopped is None:
+            some, left = left[:size], left[size:]
             again: list[Text] = []
             longest = 0.0
-            for text, answer in zip(left, await self._asked(left), strict=True):
-                if isinstance(answer, TryAgain) and attempt < self._tries:
+            for text, answer in zip(some, await self._asked(some), strict=True):
+                if isinstance(answer, TryAgain) and attempt + 1 < self._tries:
                     again.append(text)
                     longest = max(longest, answer.retry_after_seconds or 0.0)
+                    size = max(1, size // 2) if isinstance(answer, TooLate) and text is some[0] else size
                 elif isinstance(answer, CallError):
                     self._refused(text, answer, outcomes)
                 else:
                     watching.create_task(self._followed(text, answer, outcomes))
-            left = again
-            if not left:
-                return
-            if self._stopped is not None:
-                break
-            await asyncio.sleep(
-                max(longest, min(self._wait_seconds * 2 ** (attempt - 1), LONGEST_WAIT_SECONDS))
-            )
+            attempt = attempt + 1 if len(again) == len(some) else 0  # whatever is accepted is a step forward
+            left = again + left
+            if again:
+                wait = min(self._wait_seconds * 2**attempt, LONGEST_WAIT_SECONDS)
+                await asyncio.sleep(max(longest, wait))
         self._unsent += len(left)
         for _ in left:
             self._places.release()
@@ -162,7 +164,9 @@ class Bulk:
     ) -> Sequence[memory_ingest_pb2.AddEpisodeResponse | CallError]:
         asked = memory_ingest_pb2.BatchAddEpisodesRequest(requests=[text.request for text in part])
         try:
-            answer = await self._connection.call(self._connection.memory.BatchAddEpisodes, asked)
+            answer = await self._connection.call(
+                self._connection.memory.BatchAddEpisodes, asked, CALL_SECONDS
+            )
         except TryAgain as error:
             return [error] * len(part)
         return [
