@@ -8,6 +8,7 @@ from sqlalchemy import delete
 from services.stores.memory.sql import SqlMemory, schema
 from services.stores.sql.database import Database
 from services.stores.sql.engine import engine_for
+from tests.contracts.memory_archive import ArchiveContract
 from tests.contracts.memory_base import SCOPE, TWINS
 from tests.contracts.memory_deletion import DeletionContract, DocumentsContract, StagingContract
 from tests.contracts.memory_erasing import ErasingContract
@@ -18,6 +19,7 @@ from tests.contracts.memory_text import TextContract, TextIsolationContract
 from tests.contracts.memory_voice import VoiceContract
 
 __all__ = [
+    "ArchiveContract",
     "DecisionContract",
     "DeletionContract",
     "DocumentsContract",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.contracts.memory_store import (
+    ArchiveContract,
     DecisionContract,
     DeletionContract,
     DocumentsContract,
@@ -62,6 +63,9 @@ class TestPostgresVoice(Postgres, VoiceContract): ...
 
 
 class TestPostgresReading(Postgres, ReadingContract): ...
+
+
+class TestPostgresArchive(Postgres, ArchiveContract): ...
 
 
 class TestPostgresDecision(Postgres, DecisionContract): ...
