@@ -268,6 +268,7 @@ NO_PLACE = {
     "MemoryService/EndStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/DenyStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/RestoreStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/RestoreArchived": "STATEMENT_NOT_FOUND",
     "MemoryService/JudgePair": "STATEMENT_NOT_FOUND",
     "MemoryService/EndVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
     "MemoryService/RestoreVoiceAspect": "VOICE_ASPECT_NOT_FOUND",

@@ -65,9 +65,10 @@ async def retain(tenant: Tenant, *days: int) -> None:
 
 async def ended_job(tenant: Tenant) -> job_pb2.Job:
     """The one job of retention there is, once it has ended."""
-    request = jobs_pb2.ListJobsRequest(kinds=[job_pb2.JOB_KIND_RETENTION])
+    request = jobs_pb2.ListJobsRequest(kind=job_pb2.JOB_KIND_RETENTION)
     while True:
         jobs = (await tenant.call(tenant.jobs.ListJobs, request)).jobs
+        job: job_pb2.Job
         if jobs and jobs[0].HasField("finished_at"):
             [job] = jobs
             return job
@@ -82,14 +83,12 @@ async def test_what_ended_long_ago_is_archived_and_comes_back(tmp_path: Path) ->
     async with a_product(tmp_path, settings=OFTEN) as product:
         tenant, other = await product.tenant("acme"), await product.tenant("other")
         memory = await moved(tenant)
-        asked = "Where did Ana live in 2016?"
         hall = ("Ana", "lives_in", "Hall")
-        before = names((await memory.recall(asked)).facts)
         job = await ended_job(tenant)
         assert (job.state, job.result.counts.statements_archived) == (job_pb2.JOB_STATE_SUCCEEDED, 1)
         assert job.credits.spent_micros == 0
         assert await archived(memory) == ["Hall"]
-        assert names((await memory.recall(asked)).facts) == before
+        assert hall in names((await memory.recall("Where did Ana live in 2016?")).facts)
         assert hall in names((await memory.recall("Where does Ana live?", as_of=day("2016-01-01"))).facts)
         assert hall not in names((await memory.recall("Where does Ana live?")).facts)
         read = await tenant.call(tenant.graphs.GetGraph, graph_pb2.GetGraphRequest(graph_id="notes"))

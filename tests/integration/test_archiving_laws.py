@@ -4,7 +4,7 @@ A history is told to two graphs of equal ids. One archives and brings back betwe
 all of it comes back.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -62,7 +62,7 @@ steps = st.builds(
 )
 
 
-def law(share: int) -> Callable[..., Coroutine[Any, Any, None]]:
+def law(share: int) -> Callable[..., Any]:
     tried = given(history=st.lists(steps, min_size=1, max_size=5))(hold)
     return settings(max_examples=one_in(share), deadline=None, suppress_health_check=LAX)(tried)
 
@@ -113,7 +113,7 @@ def memory_of(world: World) -> Memory:
 
 
 async def tell(memory: Memory, at: int, step: Step) -> None:
-    times = {"start": on(f"{step.start}-03-01")} if step.start and step.kind == CLAIM else {}
+    times: dict[str, Any] = {"start": on(f"{step.start}-03-01")} if step.start and step.kind == CLAIM else {}
     if step.kind == END:
         times = {"end": on(f"{step.said}-03-01")}
     triple = ("Maya", step.predicate, step.target)
@@ -131,14 +131,12 @@ async def answers_are_equal(one: Memory, other: Memory, known: list[tuple[Revisi
         theirs = await believed(other, there)
         assert {id: [in_words(span) for span in spans] for id, spans in theirs.items()} == ours
     (here, there), day = known[len(known) // 2], on("2014-01-01")
-    for asked in (
-        {"as_of": day},
-        {"include_ended": True},
-        {"range_start": day, "range_end": on("2016-01-01")},
-    ):
+    within = {"range_start": day, "range_end": on("2016-01-01")}
+    questions: list[dict[str, Any]] = [{"as_of": day}, {"include_ended": True}, within]
+    for asked in questions:
         assert told(await one.ask("Maya", **asked)) == told(await other.ask("Maya", **asked))
     then = [values_pb2.KnownAt(revision=each) for each in (here, there)]
-    for asked in ({}, {"as_of": day}):
+    for asked in ({}, questions[0]):
         answers = [
             told(await memory.ask("Maya", known_at=at, **asked))
             for memory, at in zip((one, other), then, strict=True)
