@@ -39,6 +39,8 @@ class Asking:
     texts_index: TextsIndex | None
     care: Care
     whole: bool = False
+    speakers: frozenset[str] = frozenset()
+    """Keys of the speakers whom the question names, unless it names all."""
 
 
 def says_something(query: str) -> bool:
