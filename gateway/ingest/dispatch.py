@@ -8,6 +8,7 @@ import structlog
 
 from gateway.ingest.pipeline import WORKFLOWS, Pipeline
 from gateway.store.stores import Stores
+from services import metering
 from services.stores.errors import StoreError
 
 log = structlog.get_logger(__name__)
@@ -62,6 +63,8 @@ class Dispatcher:
                     await self._pipeline.submit(job)
                 for sweep in (self._stores.sweep, *self._sweeps):
                     await sweep()
+                if metering.enabled():
+                    metering.tell_backlog(await self._stores.backlog.numbers())
             except Exception:
                 # A store that is down now is looked at again in a moment; nothing here can be lost.
                 log.exception("sweep failed")
