@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 import grpc
 import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from palimpsest.errors import error_of_call
 from palimpsest.tls import SCHEME, Tls
@@ -104,6 +105,13 @@ class Connection:
             return await method(request, metadata=self._metadata(), timeout=timeout_seconds)
         except grpc.aio.AioRpcError as error:
             raise error_of_call(error) from error
+
+    async def health(self, name: str, timeout_seconds: float = 10) -> str:
+        """What grpc.health.v1 tells of a name: SERVING, NOT_SERVING. Needs no key. Raises CallError."""
+        request = health_pb2.HealthCheckRequest(service=name)
+        stub: Any = health_pb2_grpc.HealthStub(self._channel)
+        answer: health_pb2.HealthCheckResponse = await self.call(stub.Check, request, timeout_seconds)
+        return health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
 
     async def stream(
         self,

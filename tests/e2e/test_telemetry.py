@@ -1,15 +1,18 @@
 """What a product tells of itself: one trace a document, numbers without names, nothing that anybody said."""
 
 import asyncio
+import json
 import re
 import secrets
+import subprocess
 import urllib.request
 
 import pytest
 
+from services.metering import METRICS
 from services.runtime.names import ServiceName
 from tests.e2e.traced import CANARY, hops, orphans, remember
-from tests.e2e.up_process import UpProcess
+from tests.e2e.up_process import UpProcess, program
 
 pytestmark = pytest.mark.milvus
 
@@ -35,6 +38,9 @@ async def test_one_document_is_one_trace_from_the_caller_to_the_stores(running: 
     assert CANARY not in told
     assert CANARY.casefold() not in told.casefold()
     assert memory.tenant.name not in told
+    logs = "".join(file.read_text("utf-8") for file in (running.data_dir / "logs").glob("*.log"))
+    assert '"method": "/palimpsest.v1.MemoryService/AddEpisode"' in logs
+    assert CANARY.casefold() not in logs.casefold()
 
 
 def metrics_of(up: UpProcess) -> str:
@@ -58,6 +64,20 @@ async def test_numbers_have_no_names_in_them(running: UpProcess) -> None:
         "palimpsest_jobs_unfinished",
         "palimpsest_holds_open",
     }
+    assert names <= {metric.exposed for metric in METRICS}
     assert CANARY.casefold() not in told.casefold()
     assert memory.tenant.name not in told
     assert "counted" not in told
+
+
+def test_status_tells_whether_all_is_well(running: UpProcess) -> None:
+    asked = [program("palimpsest"), "status", "--target", running.target]
+    shown, listed = (
+        subprocess.run(command, env=running.environment, capture_output=True, text=True, check=True).stdout
+        for command in (asked, [*asked, "--json"])
+    )
+    assert "SERVING" in shown
+    assert "NOT_SERVING" not in shown
+    told = json.loads(listed)
+    assert set(told.values()) == {"SERVING"}
+    assert {"palimpsest", "palimpsest.ledger", "palimpsest.recall"} <= set(told)
