@@ -3,8 +3,8 @@
 from alembic.operations import Operations
 from sqlalchemy import Boolean, Column
 
-revision = "0008"
-down_revision = "0007"
+revision = "0009"
+down_revision = "0008"
 
 _TABLES = ("memory_episodes", "memory_passages")
 
