@@ -34,6 +34,7 @@ from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
 from gateway.commands.retrying import RetryJob
 from gateway.commands.rules import Rules
+from gateway.commands.summaries import Summaries
 from gateway.health import Probe
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
@@ -41,6 +42,8 @@ from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.erasing import Erasing
+from gateway.ingest.follower import Debounce, Follower
+from gateway.ingest.following import Following, FollowSettings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retracting import Retracting
@@ -164,6 +167,9 @@ async def open_gateway(
     await engine.launch()
     background = Background()
     stack.push_async_callback(background.close)
+    follower = _follower(settings, stores, services, steps, now)
+    follower.start()
+    stack.push_async_callback(follower.stop)
     dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id)
     await dispatcher.start()
     stack.push_async_callback(dispatcher.stop)
@@ -203,6 +209,28 @@ def _pipeline(
         erasing,
         settings.chunk_concurrency,
     )
+
+
+def _follower(
+    settings: GatewaySettings,
+    stores: Stores,
+    services: Services,
+    steps: Steps,
+    now: Callable[[], Instant],
+) -> Follower:
+    told = steps.settings
+    following = Following(
+        services,
+        stores.graphs,
+        stores.jobs,
+        stores.progress,
+        now,
+        FollowSettings(told.store_seconds, told.model_seconds, told.offered_models, told.providers),
+    )
+    debounce = Debounce(
+        settings.follow_quiet_seconds, settings.follow_longest_seconds, settings.follow_concurrency
+    )
+    return Follower(stores.follow_ups, following, debounce)
 
 
 def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
@@ -274,6 +302,9 @@ def _servicers(
         "RecallService": RecallServicer(
             Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name),
             reads,
+            Summaries(
+                services, stores.graphs, stores.follow_ups, background, steps.settings.store_seconds, now
+            ),
             policy,
         ),
         "JobService": JobsAndRetries(

@@ -14,6 +14,7 @@ from gateway.store.clock import DatabaseClock
 from gateway.store.content import Content
 from gateway.store.erasures import Erasures
 from gateway.store.executors import Executors
+from gateway.store.follow_ups import FollowUps
 from gateway.store.graphs import Graphs
 from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
@@ -54,6 +55,7 @@ class Stores:
     content: Content
     progress: Progress
     executors: Executors
+    follow_ups: FollowUps
     job_view: JobView
     balance_watch: BalanceWatch
 
@@ -121,6 +123,7 @@ async def open_stores(
         content=Content(database, progress_database),
         progress=progress,
         executors=Executors(database, clock),
+        follow_ups=FollowUps(database, clock),
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
         balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),
     )

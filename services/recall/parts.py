@@ -12,7 +12,14 @@ from services.recall.shelf import Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
-from services.stores.memory.port import DecisionLog, ReadingStore, RevisionLog, TextStore, VoiceStore
+from services.stores.memory.port import (
+    DecisionLog,
+    ReadingStore,
+    RevisionLog,
+    SummaryStore,
+    TextStore,
+    VoiceStore,
+)
 from services.stores.vectors.port import VectorStore
 
 
@@ -38,6 +45,7 @@ class Parts:
     readings: ReadingStore
     revisions: RevisionLog
     decisions: DecisionLog
+    summaries: SummaryStore
     vectors: VectorStore
     embedder: Embedder
     vocabulary: Vocabulary

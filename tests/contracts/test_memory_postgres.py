@@ -14,6 +14,7 @@ from tests.contracts.memory_store import (
     ReadingContract,
     RevisionContract,
     StagingContract,
+    SummaryContract,
     TextContract,
     TextIsolationContract,
     VoiceContract,
@@ -65,3 +66,6 @@ class TestPostgresReading(Postgres, ReadingContract): ...
 
 
 class TestPostgresDecision(Postgres, DecisionContract): ...
+
+
+class TestPostgresSummary(Postgres, SummaryContract): ...

@@ -120,6 +120,7 @@ async def a_memory(
             readings=world.memory.readings,
             revisions=world.memory.revisions,
             decisions=world.memory.decisions,
+            summaries=world.memory.summaries,
             vectors=world.vectors,
             embedder=embedder,
             vocabulary=vocabulary(single),

@@ -39,6 +39,7 @@ def recall_of(world: World) -> Recall:
             readings=memory.readings,
             revisions=memory.revisions,
             decisions=memory.decisions,
+            summaries=memory.summaries,
             vectors=world.vectors,
             embedder=world.parts.embedder,
             vocabulary=world.parts.vocabulary,

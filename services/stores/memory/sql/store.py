@@ -14,6 +14,7 @@ from services.stores.memory.port import (
     ReadingStore,
     RevisionLog,
     StagingStore,
+    SummaryStore,
     TextStore,
     VoiceStore,
 )
@@ -23,6 +24,7 @@ from services.stores.memory.sql.fences import SqlFenceStore
 from services.stores.memory.sql.readings import SqlReadingStore
 from services.stores.memory.sql.revisions import SqlRevisionLog
 from services.stores.memory.sql.staging import SqlStagingStore
+from services.stores.memory.sql.summaries import SqlSummaryStore
 from services.stores.memory.sql.text import SqlTextStore
 from services.stores.memory.sql.voice import SqlVoiceStore
 from services.stores.sql.database import Database
@@ -32,7 +34,7 @@ _ERASED = [table for table in reversed(schema.metadata.sorted_tables) if table i
 
 
 class SqlMemory:
-    """Text, staged facts, revisions, voice, readings, decisions on SQLite or PostgreSQL. Owns the engine."""
+    """All protocols of the port on SQLite or PostgreSQL. Owns the engine."""
 
     text: TextStore
     staging: StagingStore
@@ -41,6 +43,7 @@ class SqlMemory:
     readings: ReadingStore
     decisions: DecisionLog
     fences: FenceStore
+    summaries: SummaryStore
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._database = Database(engine, schema.SCHEMA.component)
@@ -51,6 +54,7 @@ class SqlMemory:
         self.readings = SqlReadingStore(self._database)
         self.decisions = SqlDecisionLog(self._database)
         self.fences = SqlFenceStore(self._database)
+        self.summaries = SqlSummaryStore(self._database)
 
     @classmethod
     async def open(cls, engine: AsyncEngine, *, migrate: bool = True) -> Self:
