@@ -100,8 +100,8 @@ class FollowUps:
             for place in found:
                 scope = Scope(TenantId(place.tenant), GraphId(place.graph))
                 mine = {"owner": owner, "leased_until": self._clock.after(LEASE_SECONDS)}
-                query = update(follow_ups).where(_is(scope), due).values(mine).returning(follow_ups)
-                row = (await connection.execute(query)).one_or_none()
+                taking = update(follow_ups).where(_is(scope), due).values(mine).returning(follow_ups)
+                row = (await connection.execute(taking)).one_or_none()
                 if row is not None:
                     taken.append(FollowUp(scope, row.wanted, JobId(row.job), row.attempts))
         return taken

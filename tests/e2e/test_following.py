@@ -1,25 +1,18 @@
 """What follows an ingest, through the public API: labels, titles, cited summaries, the persona."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import grpc.aio
-import pytest_asyncio
-
+from palimpsest.v1 import job_pb2, memory_episodes_pb2
 from palimpsest.v1 import recall_summaries_pb2 as pb
-from services.llm.offline import OfflineEngine
-from tests.doubles.product import Product, Tenant, a_product
+from services.llm.openai_engine import OpenAIEngine
+from tests.doubles.model_server import ModelServer
+from tests.doubles.product import Product, a_product
 from tests.e2e.talking import Memory
 
 NOW = {"follow_quiet_seconds": 0, "follow_longest_seconds": 0}
-
-
-@pytest_asyncio.fixture
-async def product(tmp_path: Path) -> AsyncIterator[Product]:
-    async with a_product(tmp_path, OfflineEngine(), settings=NOW) as product:
-        yield product
 
 
 async def followed(product: Product) -> None:
@@ -29,30 +22,67 @@ async def followed(product: Product) -> None:
 
 
 async def session(memory: Memory, name: str) -> pb.SessionSummary:
-    tenant = memory.tenant
     request = pb.GetSessionSummaryRequest(graph_id=memory.graph, session_id=name)
-    response: pb.GetSessionSummaryResponse = await tenant.call(tenant.recall.GetSessionSummary, request)
+    response: pb.GetSessionSummaryResponse = await memory.tenant.call(
+        memory.tenant.recall.GetSessionSummary, request
+    )
     return response.summary
 
 
-async def persona(memory: Memory) -> pb.Persona:
-    tenant = memory.tenant
-    response = await tenant.call(tenant.recall.GetPersona, pb.GetPersonaRequest(graph_id=memory.graph))
-    found: pb.Persona = response.persona
-    return found
+async def labels(memory: Memory, **page: Any) -> pb.ListLabelsResponse:
+    request = pb.ListLabelsRequest(graph_id=memory.graph, **page)
+    response: pb.ListLabelsResponse = await memory.tenant.call(memory.tenant.recall.ListLabels, request)
+    return response
 
 
-async def test_smoke(product: Product) -> None:
-    tenant = await product.tenant("acme")
-    memory = Memory(tenant, "notes")
-    await memory.say(
-        "I live in Berlin. I work at Acme. I prefer tea over coffee.", "2025-01-01", session_id="s1"
+async def edited(memory: Memory, *sections: pb.PersonaSection) -> pb.Persona:
+    request = pb.UpdatePersonaRequest(graph_id=memory.graph, sections=sections)
+    response: pb.UpdatePersonaResponse = await memory.tenant.call(
+        memory.tenant.recall.UpdatePersona, request
     )
-    await memory.say("Always answer in short sentences.", "2025-01-02", session_id="s1")
-    await followed(product)
-    print(await session(memory, "s1"))
-    print(await persona(memory))
-    await memory.say("I moved to Munich.", "2025-06-01", session_id="s2")
-    print(await session(memory, "s1"), await persona(memory))
-    await followed(product)
-    print(await session(memory, "s1"), await session(memory, "s2"), await persona(memory))
+    return response.persona
+
+
+async def persona(memory: Memory) -> Sequence[pb.PersonaSection]:
+    request = pb.GetPersonaRequest(graph_id=memory.graph)
+    response = await memory.tenant.call(memory.tenant.recall.GetPersona, request)
+    sections: Sequence[pb.PersonaSection] = response.persona.sections
+    return sections
+
+
+async def test_what_is_said_is_summed_up_and_what_is_taken_back_is_not(tmp_path: Path) -> None:
+    with ModelServer() as server:
+        engine = OpenAIEngine(server.settings())
+        async with a_product(tmp_path, engine, settings=NOW) as product:
+            memory = Memory(await product.tenant("acme"), "notes")
+            first = await memory.say("Maya uses Kafka.", "2025-01-01", session_id="one")
+            await memory.say("Always ask Maya about Kafka.", "2025-01-02", session_id="two")
+            await followed(product)
+            summary = await session(memory, "one")
+            (used,) = await memory.statements()
+            assert [list(one.statement_ids) for one in summary.sentences] == [[used.statement_id]]
+            assert (summary.title, list(summary.labels)) == ("What was told there", ["Talk"])
+            assert [(one.name, one.session_count) for one in (await labels(memory)).labels] == [("Talk", 2)]
+            assert [one.section_id for one in await persona(memory)] == ["directives"]
+            assert await receipts(memory, first) == set(), "it is in the last job's"
+
+            await edited(memory, pb.PersonaSection(section_id="mine", title="M", text="So.", protected=True))
+            deleting = memory_episodes_pb2.DeleteEpisodeRequest(
+                graph_id="notes", episode_id=first.result.episode_ids[0], request_id="delete"
+            )
+            await memory.tenant.call(memory.tenant.memory.DeleteEpisode, deleting)
+            await followed(product)
+            refusal = await memory.tenant.refused(
+                memory.tenant.recall.GetSessionSummary,
+                pb.GetSessionSummaryRequest(graph_id="notes", session_id="one"),
+            )
+            assert refusal.reason == "SESSION_NOT_FOUND"
+            assert [(one.name, one.session_count) for one in (await labels(memory)).labels] == [("Talk", 1)]
+            assert [one.section_id for one in await persona(memory)] == ["directives", "mine"]
+        await engine.aclose()
+
+
+async def receipts(memory: Memory, job: job_pb2.Job) -> set[str]:
+    """Which of the stages that follow are in a job's receipt."""
+    found = await memory.end_of(job.job_id)
+    return {stage.stage for stage in found.receipt.stages} & {"summarise", "portray"}

@@ -34,8 +34,8 @@ PREFIXES = {
     "judge_entities": ("1", "dc350fc26bb7"),
     "judge_statements": ("2", "40306e3915f4"),
     "judge_voice": ("1", "64776db83a2b"),
-    "summarise": ("1", "0"),
-    "portray": ("1", "0"),
+    "summarise": ("1", "3db478de774f"),
+    "portray": ("1", "d06e418a6dc1"),
 }
 """By prompt: its version, and the beginning of a digest of its prefix and schema."""
 
