@@ -17,7 +17,7 @@ NOW = {"follow_quiet_seconds": 0, "follow_longest_seconds": 0}
 
 async def followed(product: Product) -> None:
     """Waits until nothing is left to be made."""
-    while await product.running.gateway.stores.follow_ups.waiting():
+    while await product.running.gateway.stores.follow_ups.waiting():  # noqa: ASYNC110  # it rings no bell
         await asyncio.sleep(0.05)
 
 
@@ -37,9 +37,7 @@ async def labels(memory: Memory, **page: Any) -> pb.ListLabelsResponse:
 
 async def edited(memory: Memory, *sections: pb.PersonaSection) -> pb.Persona:
     request = pb.UpdatePersonaRequest(graph_id=memory.graph, sections=sections)
-    response: pb.UpdatePersonaResponse = await memory.tenant.call(
-        memory.tenant.recall.UpdatePersona, request
-    )
+    response: pb.UpdatePersonaResponse = await memory.tenant.call(memory.tenant.recall.UpdatePersona, request)
     return response.persona
 
 
@@ -56,7 +54,7 @@ async def test_what_is_said_is_summed_up_and_what_is_taken_back_is_not(tmp_path:
         async with a_product(tmp_path, engine, settings=NOW) as product:
             memory = Memory(await product.tenant("acme"), "notes")
             first = await memory.say("Maya uses Kafka.", "2025-01-01", session_id="one")
-            await memory.say("Always ask Maya about Kafka.", "2025-01-02", session_id="two")
+            second = await memory.say("Always ask Maya about Kafka.", "2025-01-02", session_id="two")
             await followed(product)
             summary = await session(memory, "one")
             (used,) = await memory.statements()
@@ -64,7 +62,8 @@ async def test_what_is_said_is_summed_up_and_what_is_taken_back_is_not(tmp_path:
             assert (summary.title, list(summary.labels)) == ("What was told there", ["Talk"])
             assert [(one.name, one.session_count) for one in (await labels(memory)).labels] == [("Talk", 2)]
             assert [one.section_id for one in await persona(memory)] == ["directives"]
-            assert await receipts(memory, first) == set(), "it is in the last job's"
+            told = await receipts(memory, first) | await receipts(memory, second)
+            assert told == {"summarise", "portray"}
 
             await edited(memory, pb.PersonaSection(section_id="mine", title="M", text="So.", protected=True))
             deleting = memory_episodes_pb2.DeleteEpisodeRequest(
