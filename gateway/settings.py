@@ -9,6 +9,7 @@ from sqlalchemy import make_url
 
 from gateway.store.tenants import Limits
 from gateway.tls import TlsSettings
+from services.runtime.telemetry import TelemetrySettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 
 
@@ -121,6 +122,8 @@ class GatewaySettings(BaseSettings):
     """…or changes have gone on for so long."""
     follow_concurrency: int = Field(default=2, ge=1)
     """Graphs whose labels, summaries and persona this process makes at once."""
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
+    """What the process tells of itself."""
     sweep_seconds: float = Field(default=5.0, gt=0)
     """How often expired holds, old request keys and left artifacts are looked for."""
 

@@ -8,6 +8,7 @@ from gateway.credits.ledger import Ledger
 from gateway.credits.prices import Prices
 from gateway.credits.usage import Usages
 from gateway.credits.watching import BalanceWatch
+from gateway.store.backlog import Backlog
 from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
@@ -56,6 +57,7 @@ class Stores:
     progress: Progress
     executors: Executors
     follow_ups: FollowUps
+    backlog: Backlog
     job_view: JobView
     balance_watch: BalanceWatch
 
@@ -124,6 +126,7 @@ async def open_stores(
         progress=progress,
         executors=Executors(database, clock),
         follow_ups=FollowUps(database, clock),
+        backlog=Backlog(database, clock),
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
         balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),
     )
