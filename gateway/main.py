@@ -15,6 +15,7 @@ from gateway.api.mount import Servicers, served
 from gateway.api.predicates import GraphsAndPredicates
 from gateway.api.privacy import PrivacyServicer
 from gateway.api.recall import RecallServicer
+from gateway.commands.archiving import RestoreArchived
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
@@ -36,6 +37,7 @@ from gateway.commands.retrying import RetryJob
 from gateway.commands.rules import Rules
 from gateway.commands.summaries import Summaries
 from gateway.health import Probe
+from gateway.ingest.archiving import Archiving
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
@@ -46,6 +48,7 @@ from gateway.ingest.follower import Debounce, Follower
 from gateway.ingest.following import Following, FollowSettings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
+from gateway.ingest.retaining import RetentionSweep
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
@@ -166,7 +169,7 @@ async def open_gateway(
         replace(step_settings or StepSettings(), offered_models=settings.offered_models, providers=providers),
     )
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
-    pipeline = _pipeline(settings, stores, services, engine, steps, documents)
+    pipeline = _pipeline(settings, stores, services, engine, steps, documents, now)
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
@@ -174,7 +177,8 @@ async def open_gateway(
     follower = _follower(settings, stores, services, steps, now)
     follower.start()
     stack.push_async_callback(follower.stop)
-    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id)
+    retain = RetentionSweep(stores.retention, stores.jobs, stores.prices, pipeline)
+    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id, [retain])
     await dispatcher.start()
     stack.push_async_callback(dispatcher.stop)
     servicers = _servicers(
@@ -193,6 +197,7 @@ def _pipeline(
     engine: DurableEngine,
     steps: Steps,
     documents: Documents,
+    now: Callable[[], Instant],
 ) -> Pipeline:
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     told = steps.settings
@@ -201,6 +206,9 @@ def _pipeline(
         services, stores.jobs, stores.progress, told.patience, told.store_seconds, told.reached
     )
     rebuilding = Rebuilding(services, stores.jobs, told.patience, told.model_seconds)
+    archiving = Archiving(
+        services, stores.jobs, stores.graphs, told.patience, now, told.store_seconds, told.reached
+    )
     erasing = Erasing.over(engine, services, stores, steps.settings)
     return Pipeline(
         engine,
@@ -209,6 +217,7 @@ def _pipeline(
         retracting,
         retrying,
         rebuilding,
+        archiving,
         endings,
         erasing,
         settings.chunk_concurrency,
@@ -354,6 +363,7 @@ def _memory(
         deleting_documents,
         retract,
         RebuildGraph(stores.jobs, stores.graphs, stores.prices, pipeline),
+        RestoreArchived(services, stores.graphs, stores.requests, background, steps.settings.store_seconds),
         reads,
         judging,
         browsing,

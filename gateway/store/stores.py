@@ -24,6 +24,7 @@ from gateway.store.keys import ApiKeys
 from gateway.store.progress import Progress
 from gateway.store.quotas import Quotas
 from gateway.store.requests import Requests
+from gateway.store.retention import Retention
 from gateway.store.rules import IngestionRules
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.tenants import Limits, Tenants
@@ -48,6 +49,7 @@ class Stores:
     keys: ApiKeys
     graphs: Graphs
     imports: Imports
+    retention: Retention
     rules: IngestionRules
     requests: Requests
     calls: CallLog
@@ -117,6 +119,7 @@ async def open_stores(
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
         imports=Imports(database, clock, quotas),
+        retention=Retention(database, clock),
         rules=IngestionRules(database, clock, graphs),
         requests=Requests(database, clock),
         calls=CallLog(database, clock),

@@ -50,7 +50,8 @@ class TestDegraded:
         await wen(memory)
         world = memory.world
         parts = Parts(
-            world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
+            world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.archive,
+            world.memory.revisions,
             world.memory.decisions, world.memory.summaries, world.vectors,
             BrokenEmbedder(), vocabulary(()),
         )  # fmt: skip
@@ -70,7 +71,8 @@ class TestDegraded:
         world = memory.world
         parts = Parts(
             broken,  # type: ignore[arg-type]  # fails whatever is asked
-            world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
+            world.memory.text, world.memory.voice, world.memory.readings, world.memory.archive,
+            world.memory.revisions,
             world.memory.decisions, world.memory.summaries, world.vectors, HashEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)

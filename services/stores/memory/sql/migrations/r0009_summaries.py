@@ -5,8 +5,8 @@ from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData
 
 from services.stores.sql.revising import create_all, drop_all, secure, told
 
-revision = "0008"
-down_revision = "0007"
+revision = "0009"
+down_revision = "0008"
 
 Key = String().with_variant(String(collation="C"), "postgresql")
 Prose = Text().with_variant(Text(collation="C"), "postgresql")

@@ -5,8 +5,8 @@ from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table
 
 from services.stores.sql.revising import create_all, drop_all, secure, told
 
-revision = "0010"
-down_revision = "0009"
+revision = "0011"
+down_revision = "0010"
 
 Key = String().with_variant(String(collation="C"), "postgresql")
 
