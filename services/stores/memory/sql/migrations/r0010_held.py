@@ -3,8 +3,8 @@
 from alembic.operations import Operations
 from sqlalchemy import Boolean, Column
 
-revision = "0009"
-down_revision = "0008"
+revision = "0010"
+down_revision = "0009"
 
 _TABLES = ("memory_episodes", "memory_passages")
 
