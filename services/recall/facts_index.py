@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
 from services.domain.graph import EntityType, Literal
 from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.instants import Instant
@@ -19,6 +22,7 @@ from services.recall.mentions import AliasTable
 from services.recall.revisions import Known
 from services.recall.terms import terms
 from services.stores.graph.port import Alias, AsOf, GraphStore, StatementView
+from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import RevisionLog
 from services.stores.paging import Page
@@ -47,9 +51,18 @@ class FactsIndex:
         vectors: VectorStore,
         scope: Scope,
         max_bytes: int,
+        archive: ArchiveStore | None = None,
     ) -> None:
-        """`max_bytes`: vectors are kept while they fit in that beside all else."""
-        self._made_of = (graph, lexicons, log, vectors, scope, max_bytes)
+        """`max_bytes`: vectors are kept while they fit in that beside all else.
+
+        With an `archive` nothing that lies there is searched for, though it is read; without, all is
+        searched, by words alone: whoever asks for the whole has the vectors of the other index.
+        """
+        self._made_of = (graph, lexicons, log, vectors, scope, max_bytes, archive)
+        self._archive = archive
+        self._archived: set[StatementId] = set()
+        self.moved_at = Revision(0)
+        """The latest revision that archived anything or brought it back, as the archive knew; 0: none did."""
         self._graph = graph
         self._lexicons = lexicons
         self._log = log
@@ -87,6 +100,8 @@ class FactsIndex:
         await self._follow_vectors()
 
     async def _load(self, revision: Revision) -> None:
+        # Before statements are read: what moves meanwhile is seen next time.
+        self.moved_at = await self._archive.latest(self._scope) if self._archive else Revision(0)
         after = ""
         while True:
             listed = await self._graph.scan(self._scope, Page(PAGE, after))
@@ -102,6 +117,8 @@ class FactsIndex:
         assert self.revision is not None, "it was loaded"
         revision = known.current
         changes = await changes_since(self._log, self._scope, self.revision, revision)
+        if self._archive and await self._archive.latest(self._scope) != self.moved_at:
+            changes = None
         if changes is not None:
             try:
                 await self._change(changes, revision)
@@ -143,6 +160,9 @@ class FactsIndex:
             if lacking:
                 self.hot.put_entities(await self._graph.entities(self._scope, lacking))
             fresh = [one.id for one in read.statements if self.hot.place(one.id) is None]
+            if self._archive and self.moved_at:
+                self._archived |= await self._archive.among(self._scope, fresh)
+                fresh = [id for id in fresh if id not in self._archived]
             told_anew = self.hot.put(read)
             for place in told_anew:
                 self._near_statements.drop(place)
@@ -165,7 +185,8 @@ class FactsIndex:
 
     async def _cut_again(self) -> None:
         """Words anew, so that none of what was forgotten or is told otherwise stays."""
-        cut = await asyncio.to_thread(self._cut, list(self.hot.ids), Revision(2**62))
+        searched = [id for id in self.hot.ids if id not in self._archived]
+        cut = await asyncio.to_thread(self._cut, searched, Revision(2**62))
         self.statements = Bm25()
         for id, words in cut:
             self.statements.add(id, words)
@@ -216,14 +237,22 @@ class FactsIndex:
         ids: Sequence[str] = self.hot.nodes
         mask = self.hot.named()
         if collection is Collection.STATEMENTS:
-            ids, mask = self.hot.ids, self.hot.searched(where)
+            ids, mask = self.hot.ids, self.hot.searched(where) & self._hot_places()
         return [near.search(ids, vector, limit, mask) for vector in vectors]
 
+    def _hot_places(self) -> npt.NDArray[np.bool_]:
+        """False where what stands there is archived."""
+        mask = np.ones(len(self.hot), dtype=np.bool_)
+        mask[[place for id in self._archived if (place := self.hot.place(id)) is not None]] = False
+        return mask
+
     async def _follow_vectors(self) -> None:
+        if self._archive is None:
+            return
         rows = len(self.hot) + len(self.hot.nodes)
         if self._compact_bytes + rows * self._vectors.dimension * 4 > self._max_bytes:
             return
-        await self._near_statements.follow(self.hot.ids, self.hot.worded)
+        await self._near_statements.follow(self.hot.ids, self.hot.worded & self._hot_places())
         await self._near_entities.follow(self.hot.nodes, self.hot.named())
 
     async def vectors_loaded(self) -> None:

@@ -71,7 +71,13 @@ class Lists:
         listed = await self._page(scope, asked, Page(size, request.after)) if asked else Listed([])
         views = await shown_as(self._parts.graph, scope, listed.items, reads)
         described = await describe(
-            self._parts.graph, self._parts.revisions, scope, views, known.at, reads=reads
+            self._parts.graph,
+            self._parts.revisions,
+            self._parts.archive,
+            scope,
+            views,
+            known.at,
+            reads=reads,
         )
         return pb.ListStatementsResponse(
             statements=[described.statement(view) for view in views],
@@ -103,6 +109,7 @@ class Lists:
         described = await describe(
             self._reads,
             self._reads,
+            self._parts.archive,
             scope,
             [step.view for step in steps],
             known.at,

@@ -10,8 +10,16 @@ from services.recall.settings import RecallSettings
 from services.recall.shelf import Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
+from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.lexicons import Lexicons
-from services.stores.memory.port import DecisionLog, ReadingStore, RevisionLog, TextStore, VoiceStore
+from services.stores.memory.port import (
+    DecisionLog,
+    ReadingStore,
+    RevisionLog,
+    SummaryStore,
+    TextStore,
+    VoiceStore,
+)
 from services.stores.vectors.port import VectorStore
 
 
@@ -20,7 +28,8 @@ class Options:
     """How much memory the indexes of lately used graphs may take, how long a revision is waited for."""
 
     facts_bytes: int = 256 * 1024 * 1024
-    """Statements and names with their postings and vectors, of all graphs together."""
+    """Statements and names with their postings and vectors, of all graphs together; as much again for
+    those with an archive."""
     texts_bytes: int = 256 * 1024 * 1024
     """The same of passages and voice aspects."""
     hot: bool = True
@@ -43,18 +52,23 @@ class Parts:
     text: TextStore
     voice: VoiceStore
     readings: ReadingStore
+    archive: ArchiveStore
     revisions: RevisionLog
     decisions: DecisionLog
+    summaries: SummaryStore
     vectors: VectorStore
     embedder: Embedder
     vocabulary: Vocabulary
     options: Options = field(default_factory=Options)
 
-    def facts_shelf(self, lexicons: Lexicons) -> Shelf[FactsIndex]:
-        """What is in memory of the facts of lately used graphs."""
-        most = self.options.facts_bytes
+    def facts_shelf(self, lexicons: Lexicons, *, whole: bool = False) -> Shelf[FactsIndex]:
+        """What is in memory of the facts of lately used graphs: of what is not archived, or of the whole."""
+        archive, most = None if whole else self.archive, self.options.facts_bytes
         return Shelf(
-            lambda scope: FactsIndex(self.graph, lexicons, self.revisions, self.vectors, scope, most), most
+            lambda scope: FactsIndex(
+                self.graph, lexicons, self.revisions, self.vectors, scope, most, archive
+            ),
+            most,
         )
 
     def texts_shelf(self) -> Shelf[TextsIndex]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.ids import EntityId
+from services.domain.instants import FOREVER
 from services.domain.names import name_key
 from services.domain.scope import Scope
 from services.recall.answer import Messages, plan_out
@@ -36,6 +38,9 @@ from services.stores.graph.port import Records
 from services.stores.memory.lexicons import Lexicons
 from services.stores.vectors.port import Vector
 
+LEAST_AGE = timedelta(days=1) // timedelta(microseconds=1)
+"""Microseconds since its end of what is archived, at the least: no rule of retention may name less."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -56,6 +61,7 @@ class Recalling:
         self._names = names
         self._readings = readings
         self.facts_shelf = parts.facts_shelf(lexicons)
+        self.whole_shelf = parts.facts_shelf(lexicons, whole=True)
         self.texts_shelf = parts.texts_shelf()
         self.queries = QueryVectors(parts.embedder)
         self.reads = FactReads(parts.graph, parts.revisions, self.facts_shelf, parts.options.hot)
@@ -99,8 +105,15 @@ class Recalling:
 
     def words_held(self, scope: Scope) -> set[str]:
         """The words of passages and facts that are in memory."""
-        texts, facts = self.texts_shelf.held(scope), self.facts_shelf.held(scope)
-        return (texts.passages.words if texts else set()) | (facts.statements.words if facts else set())
+        texts = self.texts_shelf.held(scope)
+        facts = [shelf.held(scope) for shelf in (self.facts_shelf, self.whole_shelf)]
+        words = [index.statements.words for index in facts if index]
+        return (texts.passages.words if texts else set()).union(*words)
+
+    def drop_facts(self, scope: Scope) -> None:
+        """Forgets the indexes of a graph's facts; the next use builds them anew."""
+        self.facts_shelf.drop(scope)
+        self.whole_shelf.drop(scope)
 
     async def vectors_loaded(self, scope: Scope) -> None:
         """Waits for vectors of a graph that are being loaded; for tests and measurements."""
@@ -120,11 +133,15 @@ class Recalling:
         hints, index = hinting.result(), facts.result()
         plan = await self._plan(question, known, care, index)
         plan = await care.of(plan_as(self.reads, scope, plan, reads), plan)
+        time = _time(question, plan)
+        whole = index is not None and await care.of(self._asks_the_archive(scope, time, known, index), True)
+        if whole:
+            index = await care.of(self.whole_shelf.get(scope, known), None)
         asking = Asking(
             scope=scope,
             question=question,
             plan=plan,
-            time=_time(question, plan),
+            time=time,
             known=known,
             reads=reads,
             hints=hints.entities,
@@ -133,9 +150,22 @@ class Recalling:
             facts_index=index,
             texts_index=texts.result(),
             care=care,
+            whole=whole,
             speakers=_speakers(texts.result(), question, plan),
         )
         return asking, hints
+
+    async def _asks_the_archive(self, scope: Scope, time: Time, known: Known, index: FactsIndex) -> bool:
+        """Whether something archived may be the answer: never of what holds now, as believed now.
+
+        What is archived ended a day before, at the least: for a caller whose now was earlier it may hold.
+        """
+        if not index.moved_at:
+            return False
+        if not time.names_none or time.period or time.show_ended or known.at != known.current:
+            return True
+        clocks = await self._parts.revisions.clocks(scope, [index.moved_at])
+        return time.now < clocks.get(index.moved_at, FOREVER) - LEAST_AGE
 
     async def _plan(self, question: Question, known: Known, care: Care, index: FactsIndex | None) -> Plan:
         nobody = AliasTable(())
@@ -166,6 +196,7 @@ class Recalling:
         return await describe(
             self.reads,
             self.reads,
+            self._parts.archive,
             asking.scope,
             list(views.values()),
             asking.known.at,

@@ -77,7 +77,8 @@ class TextsIndex:
     async def bring_forward(self, known: Known) -> None:
         """Reads what has come, and what has gone. Raises StoreUnavailable, and can then be repeated."""
         revision = known.current
-        if known.texts != self._state and not await self._follow_texts(known.texts):
+        changed = known.texts != self._state
+        if (changed and not await self._follow_texts(known.texts)) or await self._let_go():
             anew = TextsIndex(*self._made_of)
             await anew.bring_forward(known)
             # In one go: who reads meanwhile sees all of the old or all of the new.
@@ -101,6 +102,13 @@ class TextsIndex:
             await self._add([one for one in episodes if one.deleted_at is None], passages)
         self._state = state
         return True
+
+    async def _let_go(self) -> bool:
+        """Whether something is held back no longer: that comes without a revision."""
+        if not self.texts.held:
+            return False
+        held = await self._text.passages(self._scope, self.texts.held)
+        return not all(passage.held for passage in held)
 
     async def _add(self, episodes: Sequence[Episode], passages: Sequence[Passage]) -> None:
         there = {episode.id for episode in episodes}
@@ -178,8 +186,8 @@ class TextsIndex:
 
 
 def is_searchable(passage: Passage) -> bool:
-    """False for headings, and for what this memory recalled: it is no evidence of itself."""
-    return not is_heading(passage.text) and not is_recalled(passage.text)
+    """False for headings, what is held back, and what this memory recalled: it is no evidence of itself."""
+    return not passage.held and not is_heading(passage.text) and not is_recalled(passage.text)
 
 
 def passage_terms(passage: Passage) -> list[str]:

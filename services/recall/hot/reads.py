@@ -240,5 +240,6 @@ class VectorSearches:
         return found
 
     def _index(self, scope: Scope, collection: Collection) -> "FactsIndex | TextsIndex | None":
-        of_facts = collection in (Collection.STATEMENTS, Collection.ENTITIES)
-        return self._facts.held(scope) if of_facts else self._texts.held(scope)
+        if collection in (Collection.STATEMENTS, Collection.ENTITIES):
+            return self._facts.held(scope)
+        return self._texts.held(scope) if collection in (Collection.PASSAGES, Collection.VOICE) else None

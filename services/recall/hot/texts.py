@@ -35,6 +35,8 @@ class HotTexts:
         self._searchable = Growing()
         self._unpacked: dict[int, Passage] = {}
         self._unpacked_episodes: dict[EpisodeId, Episode] = {}
+        self.held: list[PassageId] = []
+        """Those that were held back when they were put: searched for once they are held no longer."""
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -65,6 +67,8 @@ class HotTexts:
             said_at = episode.reference_time if passage.said_at is None else passage.said_at
             self._said_at.append(said_at)
             self._searchable.append(searchable)
+            if passage.held:
+                self.held.append(passage.id)
 
     def passages(self, ids: Iterable[PassageId]) -> list[Passage]:
         return [self._at(self._places[id]) for id in dict.fromkeys(ids) if id in self._places]
@@ -109,18 +113,20 @@ class HotTexts:
 
 def _passage(one: Passage) -> tuple[Any, ...]:
     where = one.episode, one.position, one.text, one.start, one.end
-    return *where, one.hash, one.speaker, str(one.role.value), one.message_id, one.said_at
+    return *where, one.hash, one.speaker, str(one.role.value), one.message_id, one.said_at, one.held
 
 
 def _passage_of(id: PassageId, piece: Packed) -> Passage:
-    episode, position, text, start, end, hash, speaker, role, message_id, said_at = unpacked(piece)
-    return Passage(id, episode, position, text, start, end, hash, speaker, Role(role), message_id, said_at)
+    episode, position, text, start, end, hash, speaker, role, message_id, said_at, held = unpacked(piece)
+    return Passage(
+        id, episode, position, text, start, end, hash, speaker, Role(role), message_id, said_at, held
+    )
 
 
 def _episode(one: Episode) -> tuple[Any, ...]:
     times = one.reference_time, one.created_at
     of_document = one.document, one.version, one.heading, one.title, one.source, one.metadata
-    gone = one.deleted_at, one.unlearned_at
+    gone = one.deleted_at, one.unlearned_at, one.held
     return (
         one.job,
         str(one.kind.value),

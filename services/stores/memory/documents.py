@@ -20,13 +20,14 @@ class TextGone:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeFilter:
-    """Every field that is set must match. Said in `[since, until)`."""
+    """Every field that is set must match. Said in `[since, until)`. `held`: only those held back."""
 
     session: SessionId | None = None
     document: DocumentId | None = None
     source: str = ""
     since: Instant | None = None
     until: Instant | None = None
+    held: bool = False
 
 
 class DocumentTexts(Protocol):
