@@ -318,6 +318,7 @@ def _servicers(
             Summaries(
                 services, stores.graphs, stores.follow_ups, background, steps.settings.store_seconds, now
             ),
+            policy,
         ),
         "JobService": JobsAndRetries(
             stores.job_view, RetryJob(stores.jobs, stores.job_view, stores.prices, pipeline), settings

@@ -9,6 +9,7 @@ from gateway.commands.reads import Place, Reads
 from gateway.commands.summaries import Summaries
 from gateway.interceptors.call import current_caller, downstream_seconds
 from gateway.paging import page_of, token_of
+from gateway.policy import TextPolicy
 from palimpsest.v1 import recall_pb2, recall_subgraph_pb2, recall_summaries_pb2
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -17,8 +18,9 @@ Context = grpc.aio.ServicerContext[Any, Any]
 class RecallServicer:
     """All of it."""
 
-    def __init__(self, recall: Recall, reads: Reads, summaries: Summaries) -> None:
+    def __init__(self, recall: Recall, reads: Reads, summaries: Summaries, policy: TextPolicy) -> None:
         self._summaries = summaries
+        self._policy = policy
         self._recall = recall
         self._reads = reads
 
