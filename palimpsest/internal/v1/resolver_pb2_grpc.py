@@ -109,6 +109,11 @@ class ResolverServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
                 _registered_method=True)
+        self.ReadGeneration = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/ReadGeneration',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationResponse.FromString,
+                _registered_method=True)
         self.CountScope = channel.unary_unary(
                 '/palimpsest.internal.v1.ResolverService/CountScope',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.CountScopeRequest.SerializeToString,
@@ -263,6 +268,13 @@ class ResolverServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadGeneration(self, request, context):
+        """Tells the generation of a graph, for who is about to erase or import it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CountScope(self, request, context):
         """Counts what there is of a graph, in every store of the services.
         """
@@ -405,6 +417,11 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     servicer.Split,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.SerializeToString,
+            ),
+            'ReadGeneration': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadGeneration,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationResponse.SerializeToString,
             ),
             'CountScope': grpc.unary_unary_rpc_method_handler(
                     servicer.CountScope,
@@ -836,6 +853,33 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/Split',
             palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadGeneration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/ReadGeneration',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -65,6 +65,8 @@ class ResolverServiceStub:
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]
     """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+    ReadGeneration: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.ReadGenerationRequest, _erasing_pb2.ReadGenerationResponse]
+    """Tells the generation of a graph, for who is about to erase or import it."""
     CountScope: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.CountScopeRequest, _erasing_pb2.CountScopeResponse]
     """Counts what there is of a graph, in every store of the services."""
     EraseScope: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.EraseScopeRequest, _erasing_pb2.EraseScopeResponse]
@@ -119,6 +121,8 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]  # type: ignore[assignment]
     """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+    ReadGeneration: _aio.UnaryUnaryMultiCallable[_erasing_pb2.ReadGenerationRequest, _erasing_pb2.ReadGenerationResponse]  # type: ignore[assignment]
+    """Tells the generation of a graph, for who is about to erase or import it."""
     CountScope: _aio.UnaryUnaryMultiCallable[_erasing_pb2.CountScopeRequest, _erasing_pb2.CountScopeResponse]  # type: ignore[assignment]
     """Counts what there is of a graph, in every store of the services."""
     EraseScope: _aio.UnaryUnaryMultiCallable[_erasing_pb2.EraseScopeRequest, _erasing_pb2.EraseScopeResponse]  # type: ignore[assignment]
@@ -254,6 +258,14 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_entities_pb2.SplitResponse, _abc.Awaitable[_resolver_entities_pb2.SplitResponse]]:
         """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def ReadGeneration(
+        self,
+        request: _erasing_pb2.ReadGenerationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.ReadGenerationResponse, _abc.Awaitable[_erasing_pb2.ReadGenerationResponse]]:
+        """Tells the generation of a graph, for who is about to erase or import it."""
 
     @_abc_1.abstractmethod
     def CountScope(
