@@ -267,7 +267,7 @@ async def test_few_keys_are_looked_up_at_once_and_known_ones_pass(clocks: Clocks
     kept.go.clear()
     asking = await asked_at_once(authenticator, *(mint("test").text for _ in range(WAITING_FOR_LOOKUPS + 5)))
     assert (kept.asked, overloaded(asking)) == (1 + LOOKUPS, 5)
-    assert await authenticator.authenticate(known.text, PEER)
+    assert (await authenticator.authenticate(known.text, PEER)).id == known.id
     kept.go.set()
     await asyncio.gather(*asking, return_exceptions=True)
     assert {type(one.exception()) for one in asking} == {ApiKeyInvalid, Overloaded}
@@ -284,4 +284,4 @@ async def test_a_look_up_that_fails_is_told_to_all_and_tried_anew(clocks: Clocks
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 2
     kept.error = None
     kept.add(minted)
-    assert await authenticator.authenticate(minted.text, PEER)
+    assert (await authenticator.authenticate(minted.text, PEER)).id == minted.id
