@@ -135,11 +135,7 @@ async def serve(
         reflection.enable_server_reflection([*names, _HEALTH, reflection.SERVICE_NAME], server)
     tls = Certificates(settings.gateway_tls).credentials() if settings.gateway_tls.certificate else None
     port = _listen(server, settings.gateway_host, settings.gateway_port, tls)
-    probed, health_port = None, 0
-    if settings.health_port is not None:
-        probed = grpc.aio.server(options=[_ONE_SERVER])
-        health_pb2_grpc.add_HealthServicer_to_server(checks, probed)
-        health_port = _listen(probed, settings.gateway_host, settings.health_port, None)
+    probed, health_port = _probed(checks, settings)
     watched = Health(checks, probes or {}, settings.health_seconds, settings.health_probe_seconds)
     await watched.start()
     await server.start()
@@ -156,6 +152,15 @@ async def serve(
         probed,
         health_port,
     )
+
+
+def _probed(checks: health.HealthServicer, settings: GatewaySettings) -> tuple[grpc.aio.Server | None, int]:
+    """The server for probes alone, and its port."""
+    if settings.health_port is None:
+        return None, 0
+    server = grpc.aio.server(options=[_ONE_SERVER])
+    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+    return server, _listen(server, settings.gateway_host, settings.health_port, None)
 
 
 def _listen(server: grpc.aio.Server, host: str, port: int, tls: grpc.ServerCredentials | None) -> int:
