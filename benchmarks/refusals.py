@@ -21,7 +21,6 @@ import grpc
 import grpc.aio
 
 from gateway.interceptors.authenticate import Authenticate
-from gateway.interceptors.chain import Chain
 from gateway.interceptors.keep import KeepCalls
 from gateway.interceptors.limits import Admission, TenantLimits
 from gateway.interceptors.observe import Metrics, OpenTelemetryMeter
@@ -114,7 +113,7 @@ class Door:
 
     async def handler(self) -> Any:
         details = cast("grpc.HandlerCallDetails", _Details(METHOD))
-        return (await cast("Chain", self._chain).intercept_service(self._mounted, details)).unary_unary
+        return (await self._chain.intercept_service(self._mounted, details)).unary_unary
 
     async def _mounted(self, _details: grpc.HandlerCallDetails) -> Any:
         return grpc.unary_unary_rpc_method_handler(self._answer)

@@ -233,7 +233,7 @@ async def test_every_error_of_the_tree_reaches_its_caller_as_it_is_documented(
     method = next(one for one in METHODS if one.name == "GetBalance")
     told = documented()
     for reason in sorted(ServiceError.by_reason.keys() & PUBLIC):
-        injecting.raised = lambda kind=ServiceError.by_reason[reason]: kind.revive("constant", {})  # type: ignore[misc]
+        injecting.raised = lambda kind=ServiceError.by_reason[reason]: kind.revive("constant", {})
         refusal = await refused(running, method)
         code, retry = told.get(reason, (refusal.code.name, refusal.retryable))
         assert (refusal.reason, refusal.code.name, refusal.text) == (reason, code, "constant")
