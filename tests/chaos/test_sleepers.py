@@ -28,14 +28,15 @@ from tests.chaos.working import GRAPH, Installation, Nursery
 from tests.e2e.talking import Memory, day
 from tests.e2e.test_carrying import Exported, exported
 
-pytestmark = [pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 KILLED, STOPPED = int(signal.SIGKILL), int(signal.SIGSTOP)
-DATABASES = ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])]
+DATABASES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 ERASING = [
-    pytest.param(Milestone.ERASING, marks=pytest.mark.slow),
-    Milestone.EMPTIED,
-    pytest.param(Milestone.ERASED, marks=pytest.mark.slow),
+    (Milestone.ERASING, STOPPED),
+    (Milestone.EMPTIED, STOPPED),
+    (Milestone.EMPTIED, KILLED),
+    (Milestone.ERASED, STOPPED),
 ]
 
 
@@ -77,8 +78,7 @@ async def known(installation: Installation) -> tuple[set[Any], dict[str, int], l
 ERASE = privacy_pb2.EraseGraphRequest(graph_id=GRAPH, request_id="erase")
 
 
-@pytest.mark.parametrize("milestone", ERASING)
-@pytest.mark.parametrize("fate", [STOPPED, pytest.param(KILLED, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("milestone", "fate"), ERASING)
 async def test_an_erasure_takes_nothing_of_what_is_made_after_it(
     installation: Installation, milestone: Milestone, fate: int
 ) -> None:
@@ -115,7 +115,7 @@ async def importing(memory: Memory, out: Exported, request_id: str) -> job_pb2.J
     return job
 
 
-@pytest.mark.parametrize("fate", [STOPPED, pytest.param(KILLED, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fate", [STOPPED, KILLED])
 async def test_an_import_that_was_left_writes_nothing_into_the_one_that_took_its_place(
     installation: Installation, fate: int
 ) -> None:
