@@ -37,7 +37,7 @@ NOTES, OTHER, TWIN = graph(ACME, "notes"), graph(ACME, "other"), graph(GLOBEX, "
 WHOLE = Scope(ACME, GraphId(""))
 WORD = "zanzibarcanary"
 
-ERASED_TABLES = {"graphs", "ingestion_rules", "requests", "calls", "jobs", "outbox"}
+ERASED_TABLES = {"graphs", "ingestion_rules", "requests", "calls", "jobs", "outbox", "follow_ups"}
 EMPTIED_TABLES = {"holds", "journal_groups", "api_keys", "tenants"}
 WITHOUT_CONTENT = {
     "accounts",
