@@ -173,7 +173,7 @@ async def test_content_goes_and_the_ledger_stays(stores: Stores) -> None:
         await stores.jobs.finish(job.id, Outcome(JobState.CANCELLED, MicroCredits(0), JobResult()))
     counted = await stores.content.rows(NOTES, marked)
     assert counted == {"requests": 3, "calls": 1, "jobs": 2} | dict.fromkeys(
-        ("artifacts", "job_chunks", "job_events", "job_progress"), 1
+        ("artifacts", "job_chunks", "job_events", "job_progress", "follow_ups"), 1
     )
     for _ in range(2):
         await stores.content.erase(NOTES, marked)
