@@ -83,6 +83,7 @@ async def empty_stores(world: World, url: str, dimension: int = 128) -> AsyncIte
             memory.revisions,
             memory.decisions,
             memory.readings,
+            memory.archive,
             ArrayVectorStore(dimension),
             embedder,
             world.clock,
@@ -112,7 +113,9 @@ def over(world: World, stores: Stores) -> World:
     """The world's resolver over other stores; its `parts` name them, `graph` and `memory` do not."""
     parts = replace(
         world.parts,
-        stores=Resolving(stores.graph, stores.revisions, stores.voice, stores.decisions, stores.readings),
+        stores=Resolving(
+            stores.graph, stores.revisions, stores.voice, stores.decisions, stores.readings, stores.archive
+        ),
         text=stores.text,
         vectors=stores.vectors,
     )
