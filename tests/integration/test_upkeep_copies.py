@@ -83,7 +83,6 @@ async def empty_stores(world: World, url: str, dimension: int = 128) -> AsyncIte
             memory.revisions,
             memory.decisions,
             memory.readings,
-            memory.archive,
             ArrayVectorStore(dimension),
             embedder,
             world.clock,
@@ -114,7 +113,13 @@ def over(world: World, stores: Stores) -> World:
     parts = replace(
         world.parts,
         stores=Resolving(
-            stores.graph, stores.revisions, stores.voice, stores.decisions, stores.readings, stores.archive
+            stores.graph,
+            stores.revisions,
+            stores.voice,
+            stores.decisions,
+            stores.readings,
+            stores.archive,
+            world.memory.summaries,
         ),
         text=stores.text,
         vectors=stores.vectors,
