@@ -23,7 +23,7 @@ from palimpsest import local
 from palimpsest.cli.dates import FORMS, Dated, read_date, shown
 from palimpsest.cli.words import since, until
 from palimpsest.client import Client
-from palimpsest.errors import CallError
+from palimpsest.errors import CallError, NotFound
 from palimpsest.memory import Memory
 from palimpsest.v1 import (
     entity_pb2,
@@ -59,48 +59,47 @@ class Transport(StrEnum):
     HTTP = "http"
 
 
-def server(memory: Memory) -> MCPServer:
-    """The tools over one graph. Errors of the API are told as errors of the tool, by reason and message."""
-    made = MCPServer("palimpsest", instructions=INSTRUCTIONS)
-    client, graph = memory.client, memory.graph
+class Tools:
+    """What an assistant may do with one graph. Errors of the API are told as errors of the tool."""
 
-    @made.tool(annotations=ADDS)
-    async def remember(text: str, said_at: str = "") -> str:
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._client = memory.client
+        self._graph = memory.graph
+
+    async def remember(self, text: str, said_at: str = "") -> str:
         """Hands in what was said, in the user's words, with who said it. `said_at`: when, if not now."""
-        job = await _told(memory.remember(text, at=_date(said_at), wait=True))
+        job = await _told(self._memory.remember(text, at=_date(said_at), wait=True))
         if job.error.message:
             raise ToolError(job.error.message)
         counts = job.result.counts
         return f"remembered: {counts.statements_added} new facts, {counts.statements_ended} ended"
 
-    @made.tool(annotations=READS)
-    async def recall(question: str, as_of: str = "", token_budget: int = 1_000) -> str:
+    async def recall(self, question: str, as_of: str = "", token_budget: int = 1_000) -> str:
         """What is known about a question, now or as of a date: dated facts, and what was said."""
-        found = await _told(memory.recall(question, as_of=_date(as_of), token_budget=token_budget))
+        found = await _told(self._memory.recall(question, as_of=_date(as_of), token_budget=token_budget))
         if not found:
             return "nothing is known about that"
         texts = [f"[{name}] is episode {one.episode_id}" for name, one in found.response.evidence.items()]
         return "\n".join([found.text, "", *sorted(texts)])
 
-    @made.tool(annotations=READS)
-    async def timeline(subject: str, predicate: str) -> str:
+    async def timeline(self, subject: str, predicate: str) -> str:
         """All that held of a subject and a predicate (lives_in, works_at, uses …), in order of time."""
         asked = memory_statements_pb2.GetTimelineRequest(
-            graph_id=graph,
+            graph_id=self._graph,
             subject=entity_pb2.EntityRef(name=subject),
             predicate=entity_pb2.PredicateRef(name=predicate),
         )
-        answer = await _told(client.call(client.memory.GetTimeline, asked))
+        answer = await _told(self._client.call(self._client.memory.GetTimeline, asked))
         lines = [f"{entry.fact}  ({_dates(entry.span)})" for entry in answer.entries]
         return "\n".join(lines) or "nothing is known about that"
 
-    @made.tool(annotations=READS)
-    async def what_changed(since: str, until: str = "now") -> str:
+    async def what_changed(self, since: str, until: str = "now") -> str:
         """What began to hold, or ended, between two dates."""
-        asked = memory_graph_pb2.DiffGraphRequest(graph_id=graph, page_size=200)
+        asked = memory_graph_pb2.DiffGraphRequest(graph_id=self._graph, page_size=200)
         asked.world.before.CopyFrom(_stamp(since))
         asked.world.after.CopyFrom(_stamp(until))
-        answer = await _told(client.call(client.memory.DiffGraph, asked))
+        answer = await _told(self._client.call(self._client.memory.DiffGraph, asked))
         lines = [
             f"{change.statement.fact or change.voice_aspect.text}: {_CHANGES.get(change.kind, 'changed')}"
             for change in answer.changes
@@ -108,30 +107,46 @@ def server(memory: Memory) -> MCPServer:
         more = "\n(and more)" if answer.next_page_token else ""
         return ("\n".join(lines) or "nothing changed") + more
 
-    @made.tool(annotations=DELETES)
-    async def forget(episode_id: str, confirm: str = "") -> str:
+    async def forget(self, episode_id: str, confirm: str = "") -> str:
         """Deletes one text with all that only it said; recall tells its id. Call it without `confirm` first,
         show the user what would go, and call it again with the word that it answered.
         """
-        read = memory_episodes_pb2.GetEpisodeRequest(graph_id=graph, episode_id=episode_id)
-        found = await _told(client.call(client.memory.GetEpisode, read))
-        word = _word(graph, episode_id, found.text)
+        read = memory_episodes_pb2.GetEpisodeRequest(graph_id=self._graph, episode_id=episode_id)
+        found = await _told(self._client.call(self._client.memory.GetEpisode, read))
+        word = _word(self._graph, episode_id, found.text)
         if confirm != word:
             said = f"said {shown(found.episode.reference_time)}: {found.text[:300]}"
             return f"nothing was deleted. This would go: {said}\nTo delete it, repeat with confirm={word!r}."
-        asked = memory_episodes_pb2.DeleteEpisodeRequest(graph_id=graph, episode_id=episode_id)
-        answer = await _told(client.call(client.memory.DeleteEpisode, asked))
+        asked = memory_episodes_pb2.DeleteEpisodeRequest(graph_id=self._graph, episode_id=episode_id)
+        answer = await _told(self._client.call(self._client.memory.DeleteEpisode, asked))
         gone, back = len(answer.expired_statement_ids), len(answer.restored_statement_ids)
         return f"deleted; {gone} facts are not believed any more, {back} hold again"
 
-    @made.tool(annotations=READS)
-    async def about_user() -> str:
+    async def about_user(self) -> str:
         """Who the user is, what they prefer, and how they want to be answered."""
-        asked = recall_summaries_pb2.GetPersonaRequest(graph_id=graph)
-        persona = (await _told(client.call(client.recall.GetPersona, asked))).persona
+        asked = recall_summaries_pb2.GetPersonaRequest(graph_id=self._graph)
+        try:
+            persona = (await self._client.call(self._client.recall.GetPersona, asked)).persona
+        except NotFound:
+            persona = recall_summaries_pb2.Persona()
+        except CallError as error:
+            raise ToolError(str(error)) from error
         sections = [f"## {section.title}\n{section.text}" for section in persona.sections if section.text]
         return "\n\n".join(sections) or "nothing is known about the user"
 
+
+def server(memory: Memory) -> MCPServer:
+    """The tools over one graph, each with what it does to the memory."""
+    made, tools = MCPServer("palimpsest", instructions=INSTRUCTIONS), Tools(memory)
+    for tool, annotations in (
+        (tools.remember, ADDS),
+        (tools.recall, READS),
+        (tools.timeline, READS),
+        (tools.what_changed, READS),
+        (tools.forget, DELETES),
+        (tools.about_user, READS),
+    ):
+        made.tool(annotations=annotations)(tool)
     return made
 
 

@@ -1,5 +1,6 @@
 """The tools of the Model Context Protocol, by the protocol's own client: in this process, and over stdio."""
 
+import asyncio
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -80,6 +81,18 @@ async def test_it_forgets_only_what_was_shown_and_confirmed(product: Product, te
         assert word is not None
         assert (await said(assistant, "forget", episode_id=found[1], confirm=word[1])).startswith("deleted")
         assert "nothing is known" in await said(assistant, "recall", question="Where does Ada live?")
+
+
+async def test_it_tells_who_the_user_is(product: Product, tenant: Tenant) -> None:
+    async with assisted(product, tenant) as assistant:
+        assert await said(assistant, "about_user") == "nothing is known about the user"
+        await said(assistant, "remember", text="I live in Oslo. I prefer short answers.")
+        for _ in range(300):  # it follows an ingest by itself
+            if "Oslo" in (told := await said(assistant, "about_user")):
+                break
+            await asyncio.sleep(0.2)
+        assert told.startswith("## ")
+        assert "Oslo" in told
 
 
 async def test_annotations_are_honest(product: Product, tenant: Tenant) -> None:
