@@ -1,6 +1,5 @@
 """The tools of the Model Context Protocol, by the protocol's own client: in this process, and over stdio."""
 
-import asyncio
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -17,12 +16,13 @@ from palimpsest import Client, Memory
 from palimpsest.mcp_server import server
 from services.llm.offline import OfflineEngine
 from tests.doubles.product import Product, Tenant, a_product
+from tests.e2e.test_following import NOW, followed
 from tests.e2e.up_process import clean_environment
 
 
 @pytest.fixture
 async def product(tmp_path: Path) -> AsyncIterator[Product]:
-    async with a_product(tmp_path, OfflineEngine()) as product:
+    async with a_product(tmp_path, OfflineEngine(), settings=NOW) as product:
         yield product
 
 
@@ -87,12 +87,10 @@ async def test_it_tells_who_the_user_is(product: Product, tenant: Tenant) -> Non
     async with assisted(product, tenant) as assistant:
         assert await said(assistant, "about_user") == "nothing is known about the user"
         await said(assistant, "remember", text="I live in Oslo. I prefer short answers.")
-        for _ in range(300):  # it follows an ingest by itself
-            if "Oslo" in (told := await said(assistant, "about_user")):
-                break
-            await asyncio.sleep(0.2)
+        await followed(product)
+        told = await said(assistant, "about_user")
         assert told.startswith("## ")
-        assert "Oslo" in told
+        assert "short answers" in told
 
 
 async def test_annotations_are_honest(product: Product, tenant: Tenant) -> None:
