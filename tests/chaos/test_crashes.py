@@ -146,7 +146,7 @@ ELSEWHERE = {
     Milestone.ERASED,
     Milestone.ARCHIVED,
 }
-"""What the story does not come by: test_sleepers.py cuts these, tests/e2e/test_retaining.py what time begins."""
+"""Not of this story: test_sleepers.py cuts these; tests/e2e/test_retaining.py what time begins."""
 TIMES = {Milestone.CLAIMED: 2, Milestone.STAGED: 2, Milestone.SETTLING: 2, Milestone.PAID: 2}
 """The second time instead of the first: of a later job, or another chunk."""
 
