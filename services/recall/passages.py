@@ -9,7 +9,9 @@ from services.domain.memory import Episode, Passage
 from services.recall.asking import Asking, dense_leg
 from services.recall.fuse import Found, Fused, Leg, fuse, ranked
 from services.recall.messages import said_at
+from services.recall.terms import terms
 from services.recall.texts_index import TextsIndex
+from services.recall.whose import whose
 from services.stores.memory.port import TextStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
@@ -41,6 +43,14 @@ class PassageFound:
         return said_at(self.passage, self.episode)
 
 
+@dataclass(frozen=True, slots=True)
+class PassagesFound:
+    """Passages, best first; `whose`: how sure it is, 0 to 1, that they are about whom the question names."""
+
+    passages: Sequence[PassageFound] = ()
+    whose: float = 1.0
+
+
 class Passages:
     """Searches the passages of one graph."""
 
@@ -48,8 +58,8 @@ class Passages:
         self._text = text
         self._vectors = vectors
 
-    async def find(self, asking: Asking, limit: int) -> list[PassageFound]:
-        """At most `limit` passages, best first."""
+    async def find(self, asking: Asking, limit: int) -> PassagesFound:
+        """At most `limit` passages."""
         width = max(WIDTH, limit)
         found: dict[PassageId, tuple[Passage, Episode]] = {}
         legs: list[Leg] = []
@@ -61,7 +71,7 @@ class Passages:
             if len(found) >= limit or not any(len(leg.hits) >= width for leg in legs):
                 break
             width *= 4
-        return _ranked(asking, legs, found, beside)[:limit]
+        return PassagesFound(_ranked(asking, legs, found, beside)[:limit], _whose(asking, legs, found))
 
     async def _searched(self, asking: Asking, width: int, beside: Beside) -> list[Leg]:
         near: Leg | None = None
@@ -115,6 +125,16 @@ def _in_windows(asking: Asking, index: TextsIndex, near: Leg | None, width: int,
 
 def _sorted(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     return sorted((hit for hit in hits if hit[1] > 0), key=lambda hit: (-hit[1], hit[0]))
+
+
+def _whose(asking: Asking, legs: Sequence[Leg], found: Iterable[PassageId]) -> float:
+    index = asking.texts_index
+    if index is None:
+        return 1.0
+    near = [hit for leg in legs if leg.name == "passages_dense" for hit in leg.hits]
+    names = {term for key in asking.speakers for term in terms(key)}
+    asked = [term for term in asking.terms if term not in names]
+    return whose(index.passages, index.turns, asking.speakers, asked, near, found)
 
 
 def _is_asked(asking: Asking, passage: Passage, episode: Episode) -> bool:

@@ -19,7 +19,7 @@ from services.recall.facts_index import FactsIndex, statement_terms
 from services.recall.mentions import AliasTable, speaks_of_self
 from services.recall.pack import pack
 from services.recall.parts import Parts
-from services.recall.passages import PassageFound, Passages
+from services.recall.passages import PassageFound, Passages, PassagesFound
 from services.recall.plan import Plan, make_plan, plan_as
 from services.recall.question import Question, question_in
 from services.recall.ranking import FactFound
@@ -41,6 +41,7 @@ class _Found:
     records: Records | None = None
     passages: Sequence[PassageFound] = ()
     voice: Sequence[VoiceFound] = ()
+    whose: float = 1.0
 
 
 class Recalling:
@@ -146,11 +147,13 @@ class Recalling:
             )
             voice = group.create_task(self._voices.find(asking)) if limits.voice else None
         statements = facts.result() if facts else FactsFound()
+        said = passages.result() if passages else PassagesFound()
         return _Found(
             statements.facts,
             statements.records,
-            passages.result() if passages else (),
+            said.passages,
             voice.result() if voice else (),
+            said.whose,
         )
 
     async def _describe(self, asking: Asking, found: _Found) -> Described:
@@ -202,4 +205,5 @@ def _answerable(asking: Asking, found: _Found) -> float:
         named,
         about,
         [set(terms(mention.text)) for mention in asking.plan.mentions],
+        found.whose,
     )
