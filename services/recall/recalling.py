@@ -16,8 +16,8 @@ from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
-from services.recall.mentions import AliasTable, speaks_of_self
-from services.recall.pack import pack
+from services.recall.mentions import AliasTable, speaks_of_assistant, speaks_of_self
+from services.recall.pack import titled
 from services.recall.parts import Parts
 from services.recall.passages import PassageFound, Passages, PassagesFound
 from services.recall.plan import Plan, make_plan, plan_as
@@ -70,13 +70,13 @@ class Recalling:
         asking, hints = await self._asking(scope, question, known, care)
         found = await self._find(asking)
         described = await care.of(self._describe(asking, found), nothing_described(known.at))
-        names = EvidenceNames()
+        names = EvidenceNames(request.names_after)
         items = merged(
             fact_items(found.facts, described, names, asking.time),
             voice_items(found.voice, described, names),
             passage_items(found.passages, names),
         )
-        packed = pack(items, question.limits.tokens)
+        packed = titled(request.title, items, question.limits.tokens)
         messages = Messages(described, names, packed, question.explain)
         return pb.RecallResponse(
             facts=messages.facts(found.facts),
@@ -180,12 +180,14 @@ def _time(question: Question, plan: Plan) -> Time:
 
 
 def _speakers(index: TextsIndex | None, question: Question, plan: Plan) -> frozenset[str]:
-    """Whom a question names of those who speak; "I" is the user."""
+    """Whom a question names of those who speak; "I" is the user, "you" the assistant."""
     if index is None:
         return frozenset()
     others = {one.key for mention in plan.mentions for one in mention.entities}
     if speaks_of_self(question.asked.query):
         others.add(name_key(question.asked.user_name))
+    if speaks_of_assistant(question.asked.query):
+        others |= index.turns.assistants
     return index.turns.named_in(question.asked.query, others)
 
 

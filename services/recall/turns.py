@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from services.domain.graph import EntityType
 from services.domain.ids import EntityId, EpisodeId
-from services.domain.memory import Passage
+from services.domain.memory import Passage, Role
 from services.domain.names import name_key
 from services.recall.bm25 import Bm25, Scores
 from services.recall.mentions import AliasTable
@@ -32,6 +32,9 @@ _ASKS = ("?", "？")
 _CLOSING = " \t\n\"'”’)）]】"
 _TURN_BYTES = 400
 
+UNNAMED_ASSISTANT = "\0assistant"
+"""The key of an assistant whose turns have no name; no name reads so."""
+
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
@@ -40,6 +43,8 @@ class Turns:
     """The turns of one graph, by their place in the index of their words. Added in the order of places."""
 
     def __init__(self) -> None:
+        self.assistants: set[str] = set()
+        """Keys of the speakers that are assistants."""
         self._at: dict[tuple[EpisodeId, int], int] = {}
         self._speakers = array("i")
         self._numbers: dict[str, int] = {}
@@ -65,6 +70,9 @@ class Turns:
         if key and key not in self._numbers:
             self._names = None
             self._spelled[key] = passage.speaker
+        if passage.role is Role.ASSISTANT:
+            key = key or UNNAMED_ASSISTANT
+            self.assistants.add(key)
         self._speakers.append(self._numbers.setdefault(key, len(self._numbers)) if key else -1)
         self._asks.append(passage.text.rstrip(_CLOSING).endswith(_ASKS))
         text = folded(passage.text)
@@ -122,13 +130,17 @@ class Turns:
     def about(self, keys: Collection[str]) -> tuple[Mask, Mask]:
         """Which turns tell of these speakers, and which of others; both of shape (turns,).
 
-        Who says "I" tells of themselves; who says only "you" tells of whom they answer.
+        Who says "I" tells of themselves; who says only "you" tells of whom they answer. What an assistant
+        says is nobody else's story: it takes up what it is told.
         """
         if self._about is None:
             self._about = self._told_about()
-        numbers = [self._numbers[key] for key in sorted(keys) if key in self._numbers]
-        theirs = np.isin(self._about, numbers)
-        return theirs, ~theirs & (self._about >= 0)
+        theirs = np.isin(self._about, self._numbered(keys))
+        nobodys = np.isin(self._about, [-1, *self._numbered(self.assistants)])
+        return theirs, ~theirs & ~nobodys
+
+    def _numbered(self, keys: Collection[str]) -> list[int]:
+        return [self._numbers[key] for key in sorted(keys) if key in self._numbers]
 
     def _told_about(self) -> Places:
         speakers = np.array(self._speakers, dtype=np.int64)

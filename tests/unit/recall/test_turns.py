@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.domain.ids import EpisodeId, PassageId
+from services.domain.memory import Passage, Role
 from services.recall.turns import SHARES, Turns
 from tests.unit.recall.talks import talk
 
@@ -57,6 +59,17 @@ def test_windows_take_nothing_from_a_turns_own_score(texts: list[list[str]], ask
 def test_speakers_that_a_question_names(question: str, expected: set[str]) -> None:
     _, turns = talk(("Mara Jones", "one"), ("Ben", "two"), ("小明", "three"))
     assert turns.named_in(question) == expected
+
+
+def test_an_assistant_without_a_name_is_a_speaker_all_the_same() -> None:
+    turns = Turns()
+    for at, (role, speaker) in enumerate([(Role.USER, "Emily"), (Role.ASSISTANT, "")]):
+        turns.add(Passage(PassageId(str(at)), EpisodeId("e"), at, "Hello.", 0, 6, str(at), speaker, role))
+    assert turns.assistants
+    assert turns.named_in("What did you say?", turns.assistants) == turns.assistants
+    assert turns.is_by(1, turns.assistants)
+    assert not turns.is_by(0, turns.assistants)
+    assert whom(turns, "emily") == ["mine", "-"]  # what it says is nobody else's story
 
 
 def test_a_first_name_of_two_people_names_neither() -> None:
