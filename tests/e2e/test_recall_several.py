@@ -61,9 +61,7 @@ async def test_a_hinted_id_is_of_one_graph_and_must_be_of_one(product: Product) 
     await work.say("Nina lives in Linz.", "2025-01-01")
     [mara] = [one.subject for one in await home.statements() if one.subject.name == "Mara"]
     hint = entity_pb2.EntityRef(entity_id=mara.entity_id)
-    assert ("Mara", "lives_in", "Graz") in names(
-        (await ask(home, "home", "work", entity_hints=[hint])).facts
-    )
+    assert ("Mara", "lives_in", "Graz") in names((await ask(home, "home", "work", entity_hints=[hint])).facts)
     unknown = entity_pb2.EntityRef(entity_id="00000000-0000-5000-8000-000000000000")
     with pytest.raises(grpc.aio.AioRpcError) as refused:
         await ask(home, "home", "work", entity_hints=[unknown])
