@@ -12,6 +12,7 @@ from gateway.ingest.durable import JSON
 from gateway.ingest.endings import OUTCOME, UNSUPPORTED
 from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.patience import Patience, status_in
+from gateway.ingest.receipts import stages_of
 from gateway.ingest.understanding import Understanding
 from gateway.services import Services
 from gateway.store.graphs import Graphs
@@ -285,21 +286,8 @@ class Steps:
     ) -> None:
         if not receipts:
             return
-        stages = [
-            job_pb2.StageReceipt(
-                stage=receipt.stage,
-                model=receipt.model,
-                prompt_version=receipt.prompt_version,
-                calls=receipt.calls,
-                tokens_in=receipt.tokens_in,
-                tokens_out=receipt.tokens_out,
-                tokens_cached=receipt.tokens_cached,
-                duration_millis=round(receipt.milliseconds),
-            )
-            for receipt in receipts
-        ]
         await self._progress.add_receipts(
-            job.id, _of_attempt(job, step), receipts[0].engine, stages, position
+            job.id, _of_attempt(job, step), receipts[0].engine, stages_of(receipts), position
         )
 
     async def _show_chunks(self, job_id: JobId, chunks: Sequence[JSON]) -> None:

@@ -127,6 +127,10 @@ class Engine(Protocol):
 
     async def judge_voice(self, scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]: ...
 
+    async def summarise(self, scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]: ...
+
+    async def portray(self, scope: Scope, task: tasks.Portray) -> Answer[tasks.Portrayed]: ...
+
 
 class Embedder(Protocol):
     """Turns text into unit vectors. The same text gives the same vector."""
