@@ -11,7 +11,7 @@ from gateway.convert.zones import check_time_zone
 from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits
 from gateway.credits.prices import Prices
-from gateway.errors import InsufficientCredits, NotImplementedYet
+from gateway.errors import InsufficientCredits
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from palimpsest.internal.v1 import recall_pb2 as internal
@@ -21,10 +21,6 @@ from services.domain.scope import Scope, TenantId
 
 CHARGED_AS = "RECALL"
 """Why, in the ledger."""
-_LATER = {
-    recall_pb2.RECALL_INCLUDE_SUMMARIES: "Recall of summaries",
-    recall_pb2.RECALL_INCLUDE_PERSONA: "Recall of the persona",
-}
 
 
 class Recall:
@@ -57,7 +53,6 @@ class Recall:
         Raises GraphNotFound, EntityNotFound, RevisionNotReady, InsufficientCredits, StoreDown (unless
         degraded answers are allowed).
         """
-        self._refuse_what_comes_later(request)
         check_time_zone(request.time_zone, "time_zone")
         for time in (request.now, request.as_of, request.time_range.start, request.time_range.end):
             instant_of(time)
@@ -89,11 +84,3 @@ class Recall:
         balance = await self._ledger.balance(tenant)
         if balance.available < price:
             raise InsufficientCredits(price, balance.available)
-
-    @staticmethod
-    def _refuse_what_comes_later(request: recall_pb2.RecallRequest) -> None:
-        for include in request.include:
-            if include in _LATER:
-                raise NotImplementedYet(_LATER[include])
-        if request.labels:
-            raise NotImplementedYet("Recall by labels")

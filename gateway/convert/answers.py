@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.convert.recall import degraded_out, fact_out, plan_out, recalled_passage_out, recalled_voice_out
+from gateway.convert.summaries import persona_out, summary_out
 from palimpsest.internal.v1 import recall_pb2 as internal
 from palimpsest.v1 import common_pb2, recall_pb2
 from services.domain.scope import GraphId
@@ -13,7 +14,7 @@ def answer_out(
 ) -> recall_pb2.RecallResponse:
     """One response; items of several graphs by score, equal ones in the order of the graphs.
 
-    It is as sure as the surest of the answers.
+    It is as sure as the surest of the answers. The persona is that of the first graph that has one.
     """
     asked = list(zip(graphs, answers, strict=True))
     facts = [fact_out(fact, graph) for graph, answer in asked for fact in answer.facts]
@@ -23,12 +24,15 @@ def answer_out(
         facts.sort(key=lambda one: -one.score)
         passages.sort(key=lambda one: -one.score)
         voice.sort(key=lambda one: -one.score)
+    personas = [persona_out(answer.persona, graph) for graph, answer in asked if answer.HasField("persona")]
     blocks = [answer for answer in answers if answer.context]
     down = dict.fromkeys(component for answer in answers for component in answer.degraded)
     response = recall_pb2.RecallResponse(
         facts=facts,
         passages=passages,
         voice=voice,
+        summaries=[summary_out(one, graph) for graph, answer in asked for one in answer.summaries],
+        persona=personas[0] if personas else None,
         context="\n".join(answer.context for answer in blocks),
         evidence={
             item.name: recall_pb2.Evidence(

@@ -68,6 +68,7 @@ class Steps:
         self._jobs = jobs
         self._progress = progress
         self._prices = prices
+        self._rules = rules
         self.settings = settings
         self._understanding = Understanding(
             services,
@@ -132,7 +133,9 @@ class Steps:
             job = await self._jobs.start(job_id)
             asked = AddEpisodeRequest.FromString(await self._jobs.payload(job_id))
             request = preprocessor_pb2.PreprocessRequest(
-                job_id=job_id, source=source_in(asked, job.created_at)
+                job_id=job_id,
+                source=source_in(asked, job.created_at),
+                distrusted=(await self._rules.for_text(job.scope, asked.source)).distrusted,
             )
             done = await self._services.call(
                 job.scope, self._services.preprocessor.Preprocess, request, self.settings.model_seconds

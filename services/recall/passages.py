@@ -173,6 +173,8 @@ def _whose(asking: Asking, legs: Sequence[Leg], found: Iterable[PassageId]) -> f
 
 def _is_asked(asking: Asking, passage: Passage, episode: Episode) -> bool:
     until, within = asking.known.saved_until, asking.time.within
+    if not asking.topics.keeps([episode.id]):
+        return False
     if episode.deleted_at is not None or (until is not None and episode.created_at > until):
         return False
     return within is None or within.contains(said_at(passage, episode))
@@ -188,8 +190,8 @@ def _ranked(
     passages: dict[str, PassageFound] = {}
     for id, (passage, episode) in found.items():
         item = _told(fused[id], beside)
-        item = replace(item, score=item.score + _gain(asking, passage.id))
-        passages[id] = PassageFound(passage, episode, item)
+        score = item.score + _gain(asking, passage.id) + asking.topics.lift([episode.id])
+        passages[id] = PassageFound(passage, episode, replace(item, score=score))
     order = ranked(
         [one.fused for one in passages.values()],
         newest=lambda id: passages[id].said_at,
