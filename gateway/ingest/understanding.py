@@ -1,6 +1,7 @@
 """Understanding: from a saved chunk to classified facts, asking no model twice for one chunk."""
 
 from gateway.ingest.milestones import Milestone, Reached, unwatched
+from gateway.ingest.receipts import Receipts
 from gateway.policy import check_providers
 from gateway.services import Services
 from gateway.store.graphs import Graphs
@@ -8,9 +9,12 @@ from gateway.store.job_values import Job
 from gateway.store.progress import Progress
 from gateway.store.rules import IngestionRules, Ruled
 from palimpsest.internal.v1 import classifier_pb2, extractor_pb2, recall_pb2, values_pb2
+from palimpsest.v1 import graph_pb2
 
 UNDERSTOOD = "understood"
 """The artifact that keeps a chunk's facts until the job ends."""
+EXTRACTED = "extracted"
+"""The one that keeps them while they have no aspects."""
 
 
 class Understanding:
@@ -22,6 +26,7 @@ class Understanding:
         graphs: Graphs,
         rules: IngestionRules,
         progress: Progress,
+        receipts: Receipts,
         store_seconds: float,
         model_seconds: float,
         offered_models: frozenset[str] = frozenset(),
@@ -33,6 +38,7 @@ class Understanding:
         self._graphs = graphs
         self._rules = rules
         self._progress = progress
+        self._receipts = receipts
         self._store_seconds = store_seconds
         self._model_seconds = model_seconds
         self._offered_models = offered_models
@@ -43,16 +49,21 @@ class Understanding:
 
         `time_zone` is the request's; "" takes the graph's.
         """
-        kept = await self._progress.artifact(job.id, index, UNDERSTOOD)
+        kept = await self._kept(job, index, UNDERSTOOD)
         if kept is not None:
-            return values_pb2.Understood.FromString(kept)
-        understood = await self._ask(job, time_zone, episode)
+            return kept
+        understood = await self._kept(job, index, EXTRACTED)
+        if understood is None:
+            understood = await self._extracted(job, time_zone, index, episode)
+        if understood.world or understood.voice:
+            await self._classify(job, index, understood)
         self._reached(Milestone.ANSWERED)
-        await self._progress.save_artifact(job.id, index, UNDERSTOOD, understood.SerializeToString())
+        await self._keep(job, index, UNDERSTOOD, understood)
         self._reached(Milestone.KEPT)
         return understood
 
-    async def _ask(self, job: Job, time_zone: str, episode: str) -> values_pb2.Understood:
+    async def _extracted(self, job: Job, time_zone: str, index: int, episode: str) -> values_pb2.Understood:
+        """What a chunk says, kept before it is classified: that may fail, and nobody is asked again."""
         services = self._services
         context = await services.call(
             job.scope,
@@ -63,32 +74,53 @@ class Understanding:
         setting = context.setting
         ruled = await self._rules.for_text(job.scope, setting.source)
         await self._tell(job, time_zone, setting, ruled)
-        extracted = await services.call(
-            job.scope,
-            services.extractor.Extract,
-            extractor_pb2.ExtractRequest(turns=context.turns, setting=setting),
-            self._model_seconds,
+        request = extractor_pb2.ExtractRequest(turns=context.turns, setting=setting)
+        answer = await self._receipts.counted(
+            job,
+            f"chunk/{index}/1/extract",
+            index,
+            services.call(job.scope, services.extractor.Extract, request, self._model_seconds),
         )
-        understood = values_pb2.Understood(
-            nothing=extracted.nothing,
-            dropped=extracted.dropped,
-            receipts=extracted.receipts,
+        for fact in answer.world:
+            fact.confidence *= ruled.trust
+        extracted = values_pb2.Understood(
+            nothing=answer.nothing,
+            world=answer.world,
+            voice=answer.voice,
+            dropped=answer.dropped,
             setting=setting,
+            classified=answer.classified,
         )
-        if not extracted.nothing:
-            classified = await services.call(
-                job.scope,
-                services.classifier.Classify,
-                classifier_pb2.ClassifyRequest(world=extracted.world, voice=extracted.voice, setting=setting),
-                self._model_seconds,
-            )
-            understood.world.extend(classified.world)
-            for fact in understood.world:
-                fact.confidence *= ruled.trust
-            understood.voice.extend(classified.voice)
-            understood.dropped.extend(classified.dropped)
-            understood.receipts.extend(classified.receipts)
-        return understood
+        await self._keep(job, index, EXTRACTED, extracted)
+        return extracted
+
+    async def _classify(self, job: Job, index: int, understood: values_pb2.Understood) -> None:
+        """Gives facts their aspects, unless they have them."""
+        if understood.classified:
+            return
+        services = self._services
+        request = classifier_pb2.ClassifyRequest(
+            world=understood.world, voice=understood.voice, setting=understood.setting
+        )
+        answer = await self._receipts.counted(
+            job,
+            f"chunk/{index}/2/classify",
+            index,
+            services.call(job.scope, services.classifier.Classify, request, self._model_seconds),
+        )
+        del understood.world[:]
+        del understood.voice[:]
+        understood.world.extend(answer.world)
+        understood.voice.extend(answer.voice)
+        understood.dropped.extend(answer.dropped)
+        understood.classified = True
+
+    async def _kept(self, job: Job, index: int, stage: str) -> values_pb2.Understood | None:
+        kept = await self._progress.artifact(job.id, index, stage)
+        return None if kept is None else values_pb2.Understood.FromString(kept)
+
+    async def _keep(self, job: Job, index: int, stage: str, understood: values_pb2.Understood) -> None:
+        await self._progress.save_artifact(job.id, index, stage, understood.SerializeToString())
 
     async def _tell(self, job: Job, time_zone: str, setting: values_pb2.Setting, ruled: Ruled) -> None:
         """What only the gateway knows: the graph's user, languages, zone and models, the source's rules."""
@@ -102,5 +134,7 @@ class Understanding:
         offered = self._offered_models
         setting.medium_model = chosen.medium_model if chosen.medium_model in offered else ""
         setting.low_model = chosen.low_model if chosen.low_model in offered else ""
+        economy = settings.extraction_profile == graph_pb2.EXTRACTION_PROFILE_ECONOMY
+        setting.profile = "economy" if economy else "full"
         del setting.rules[:]
         setting.rules.extend(ruled.instructions)

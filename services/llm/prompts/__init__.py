@@ -8,6 +8,8 @@ from services.llm.prompts.judge_statements import JUDGE_STATEMENTS
 from services.llm.prompts.judge_voice import JUDGE_VOICE
 from services.llm.prompts.normalise import NORMALISE
 from services.llm.prompts.reflect import REFLECT
+from services.llm.prompts.resolve import RESOLVE
+from services.llm.prompts.understand import UNDERSTAND
 
 ALL = (
     NORMALISE,
@@ -18,6 +20,8 @@ ALL = (
     JUDGE_ENTITIES,
     JUDGE_STATEMENTS,
     JUDGE_VOICE,
+    UNDERSTAND,
+    RESOLVE,
 )
 
 __all__ = [
@@ -30,4 +34,6 @@ __all__ = [
     "JUDGE_VOICE",
     "NORMALISE",
     "REFLECT",
+    "RESOLVE",
+    "UNDERSTAND",
 ]

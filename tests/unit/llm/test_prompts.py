@@ -47,6 +47,7 @@ FULL = tasks.Setting(
     (tasks.KnownFact("CANARY-fact", Instant(86_400_000_000), Instant(0), "CANARY-origin"),),
     ("CANARY-entity",),
     ("CANARY-predicate",),
+    (("CANARY-also", "CANARY-entity"),),
 )
 WORLD = WorldFact(
     FactKind.END,
@@ -87,7 +88,14 @@ FILLED: list[tuple[Prompt[Any, Any, Any], Any]] = [
         ),
     ),
     (prompts.JUDGE_VOICE, tasks.JudgeVoice([VOICE], [FACT, FACT], [tasks.Pair(0, 1)], FULL)),
+    (prompts.UNDERSTAND, tasks.Understand([TURN], FULL)),
 ]
+FILLED.append(
+    (
+        prompts.RESOLVE,
+        tasks.Resolve(FULL, tasks.Reflect("", [WORLD], [VOICE], FULL), *(task for _, task in FILLED[5:8])),
+    )
+)
 PLAIN: list[tuple[Prompt[Any, Any, Any], Any]] = [
     (prompts.NORMALISE, normalise("Hello.")),
     (prompts.EXTRACT_WORLD, extract("Hello.")),
@@ -100,6 +108,11 @@ PLAIN: list[tuple[Prompt[Any, Any, Any], Any]] = [
     ),
     (prompts.JUDGE_STATEMENTS, tasks.JudgeStatements(known("a"), known("b"), [tasks.Pair(0, 0)], SETTING)),
     (prompts.JUDGE_VOICE, tasks.JudgeVoice([voice("a")], known("b"), [tasks.Pair(0, 0)], SETTING)),
+    (prompts.UNDERSTAND, tasks.Understand(turns("Hello."), SETTING)),
+    (
+        prompts.RESOLVE,
+        tasks.Resolve(SETTING, tasks.Reflect("", [claim("Ana", "likes", "tea")], [], SETTING)),
+    ),
 ]
 
 
@@ -149,7 +162,7 @@ def test_the_prefix_never_changes_and_holds_no_data(number: int) -> None:
 @pytest.mark.parametrize(("prompt", "task"), FILLED, ids=lambda value: getattr(value, "name", ""))
 def test_what_is_to_be_judged_comes_last(prompt: Prompt[Any, Any, Any], task: Any) -> None:
     names = [name for name, _ in BLOCK.findall(render(prompt, task).user)]
-    assert names[-1] in {"turns", "voice_facts", "pairs"}
+    assert names[-1] in {"turns", "voice_facts", "pairs", "entity_pairs"}
 
 
 def test_prompts_of_equal_tasks_are_equal_bytes() -> None:
