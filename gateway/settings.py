@@ -44,10 +44,12 @@ class GatewaySettings(BaseSettings):
     """Connections to PostgreSQL."""
     executor_id: str = Field(default="gateway-0", pattern=r"^[A-Za-z0-9._-]{1,64}$")
     """Name of this process to the durable engine: unique, and the same after a restart."""
-    workflow_concurrency: int = Field(default=16, ge=1)
-    """Jobs that this process works on at once."""
+    workflow_concurrency: int = Field(default=16, ge=0)
+    """Jobs that this process works on at once; 0: it takes calls and leaves jobs to other processes."""
     chunk_concurrency: int = Field(default=8, ge=1)
     """Chunks that it understands at once."""
+    services_target: str = ""
+    """`host:port` of services that run elsewhere, for `palimpsest gateway`."""
     key_environment: str = Field(default="live", pattern=r"^[a-z0-9]{1,16}$")
     """The `<env>` of new API keys, `pk_<env>_<id>_<secret>`."""
     assertion_secret: SecretStr = SecretStr("")
