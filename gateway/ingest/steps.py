@@ -1,6 +1,7 @@
 """Steps of jobs: each asks the services for one thing. Idempotent; what comes out is small JSON of ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from gateway.convert.episodes import source_in
@@ -10,10 +11,11 @@ from gateway.errors import JobCancelled
 from gateway.ingest.asserting import Asserting
 from gateway.ingest.durable import JSON
 from gateway.ingest.endings import OUTCOME, UNSUPPORTED
+from gateway.ingest.joining import companions
 from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.patience import Patience, status_in
 from gateway.ingest.receipts import Receipts, of_attempt
-from gateway.ingest.understanding import Understanding
+from gateway.ingest.understanding import Asked, Understanding
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Job
@@ -26,9 +28,14 @@ from palimpsest.v1 import episode_pb2, graph_pb2, job_pb2
 from palimpsest.v1.episode_pb2 import ChunkStage
 from palimpsest.v1.memory_ingest_pb2 import AddEpisodeRequest, AssertTriplesRequest
 from services.domain.ids import JobId, Revision
+from services.domain.scope import TenantId
 
 REMOVED = "removed"
 """Artifact: ids of passages that a document's newest version lacks."""
+
+
+PlaceOf = Callable[[TenantId], AbstractAsyncContextManager[None]]
+"""A place of a tenant's among the chunks that are understood at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +154,24 @@ class Steps:
                 "version_episode": done.version_episode_id,
                 "at": request.source.reference_time,
                 "time_zone": asked.time_zone,
+                "companions": companions(asked, [chunk.tokens for chunk in done.chunks]),
             }
 
         return await self.settings.patience.attempt(job_id, "preprocess", work)
 
-    async def understand(self, job_id: JobId, index: int, prepared: JSON) -> JSON:
-        """Draws facts from a chunk and stages them. Answers why there is nothing, or what was dropped."""
+    async def understand(self, job_id: JobId, index: int, prepared: JSON, place_of: PlaceOf) -> JSON:
+        """Draws facts from a chunk and stages them. Answers why there is nothing, or what was dropped.
+
+        Models are asked in a place of the tenant's.
+        """
         chunk: JSON = prepared["chunks"][index]
 
         async def work() -> JSON:
             job = await self._jobs.find(job_id)
             _check_going(job)
             episode = str(chunk["episode"])
-            facts = await self._understanding.of_chunk(job, str(prepared["time_zone"]), index, episode)
+            asked = Asked(index, episode, str(prepared["time_zone"]), str(prepared.get("companions", "")))
+            facts = await self._understanding.of_chunk(job, asked, lambda: place_of(job.scope.tenant))
             dropped = _counted(facts.dropped)
             if facts.nothing:
                 await self._spend(job, index, chunk)

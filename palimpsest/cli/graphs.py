@@ -30,6 +30,40 @@ class Redacted(StrEnum):
     NOTHING = "nothing"
 
 
+class Profiled(StrEnum):
+    """How thoroughly texts are understood."""
+
+    FULL = "full"
+    ECONOMY = "economy"
+
+
+class Saved(StrEnum):
+    """Whether something is done that saves model calls."""
+
+    ON = "on"
+    OFF = "off"
+    DEFAULT = "default"
+
+
+_SAVINGS = {
+    Saved.ON: graph_pb2.SAVING_ON,
+    Saved.OFF: graph_pb2.SAVING_OFF,
+    Saved.DEFAULT: graph_pb2.SAVING_UNSPECIFIED,
+}
+_PROFILES = {
+    Profiled.FULL: graph_pb2.EXTRACTION_PROFILE_FULL,
+    Profiled.ECONOMY: graph_pb2.EXTRACTION_PROFILE_ECONOMY,
+}
+Profile = Annotated[
+    Profiled | None, typer.Option(help="How texts are understood: a model call a step, or few calls.")
+]
+Gate = Annotated[
+    Saved | None, typer.Option(help="Whether plain small talk is kept from the model; by default on.")
+]
+Batching = Annotated[
+    Saved | None,
+    typer.Option(help="Whether short messages of a session that wait are read in one go; default: economy."),
+]
 Redact = Annotated[
     list[Redacted] | None,
     typer.Option(help="What to black out before anything is stored or read; repeatable; replaces all."),
@@ -63,12 +97,16 @@ async def create(
     ] = None,
     medium_model: MediumModel = None,
     low_model: LowModel = None,
+    profile: Profile = None,
+    gate: Gate = None,
+    batching: Batching = None,
     redact: Redact = None,
     allow_provider: AllowProvider = None,
 ) -> None:
     """Makes a graph with settings. The first `add` or `assert` makes one without, too."""
     settings = graph_pb2.GraphSettings(user_name=user_name, time_zone=time_zone, languages=language or ())
     _choose(settings, medium_model, low_model)
+    _save(settings, profile, gate, batching)
     _protect(settings, redact, allow_provider)
     request = graph_pb2.CreateGraphRequest(graph_id=graph, settings=settings)
     response = await shell.connection.call(shell.connection.graphs.CreateGraph, request)
@@ -112,6 +150,9 @@ async def update(
     language: Annotated[list[str] | None, typer.Option(help="BCP 47 tag; repeatable; replaces all.")] = None,
     medium_model: MediumModel = None,
     low_model: LowModel = None,
+    profile: Profile = None,
+    gate: Gate = None,
+    batching: Batching = None,
     redact: Redact = None,
     allow_provider: AllowProvider = None,
 ) -> None:
@@ -122,6 +163,9 @@ async def update(
         "languages": language,
         "models.medium_model": medium_model,
         "models.low_model": low_model,
+        "extraction_profile": profile,
+        "relevance_gate": gate,
+        "batching": batching,
         "redaction": redact,
         "models.allowed_providers": allow_provider,
     }
@@ -132,6 +176,7 @@ async def update(
         user_name=user_name or "", time_zone=time_zone or "", languages=language or ()
     )
     _choose(settings, medium_model, low_model)
+    _save(settings, profile, gate, batching)
     _protect(settings, redact, allow_provider)
     request = graph_pb2.UpdateGraphRequest(
         graph_id=graph, settings=settings, update_mask=FieldMask(paths=chosen)
@@ -145,6 +190,25 @@ def _choose(settings: graph_pb2.GraphSettings, medium: str | None, low: str | No
         settings.models.medium_model = medium
     if low:
         settings.models.low_model = low
+
+
+def _save(
+    settings: graph_pb2.GraphSettings, profile: Profiled | None, gate: Saved | None, batching: Saved | None
+) -> None:
+    if profile is not None:
+        settings.extraction_profile = _PROFILES[profile]
+    if gate is not None:
+        settings.relevance_gate = _SAVINGS[gate]
+    if batching is not None:
+        settings.batching = _SAVINGS[batching]
+
+
+def _savings(settings: graph_pb2.GraphSettings) -> str:
+    """How it is understood, where that is not the default: `economy · gate off`."""
+    parts = ["economy"] if settings.extraction_profile == graph_pb2.EXTRACTION_PROFILE_ECONOMY else []
+    for name, saving in (("gate", settings.relevance_gate), ("batching", settings.batching)):
+        parts += [f"{name} {word.value}" for word, value in _SAVINGS.items() if value == saving and value]
+    return " · ".join(parts)
 
 
 def _protect(
@@ -171,6 +235,7 @@ def graph_of(graph: graph_pb2.Graph) -> RenderableType:
             ("time zone", settings.time_zone),
             ("languages", ", ".join(settings.languages)),
             ("models", " · ".join(filter(None, [settings.models.medium_model, settings.models.low_model]))),
+            ("profile", _savings(settings)),
             ("providers", ", ".join(settings.models.allowed_providers)),
             ("redacts", _redacts(settings.redaction)),
             (

@@ -14,9 +14,11 @@ from palimpsest.v1 import episode_pb2, errors_pb2, graph_pb2, job_pb2, statement
 from services.llm.openai_engine import OpenAIEngine
 from tests.builders import on
 from tests.doubles import model_replies as replies
+from tests.doubles.combining import combined
 from tests.doubles.model_replies import Asked, Rule
 from tests.doubles.model_server import ModelServer
 from tests.doubles.product import Product, a_product
+from tests.doubles.understanding import understand
 from tests.e2e.stories import lines, talk, tell
 from tests.e2e.talking import Memory, balance
 
@@ -194,3 +196,34 @@ async def test_what_may_mean_something_passes_the_gate(thrifty: Thrifty) -> None
     before = len(thrifty.server.asked)
     await memory.say(confirmed, "2025-06-30")
     assert len(thrifty.server.asked) > before
+
+
+async def test_short_messages_of_a_session_that_wait_are_understood_in_one_go(thrifty: Thrifty) -> None:
+    memory = await thrifty.memory(ECONOMY)
+    cities = ("Graz", "Linz", "Wels", "Enns", "Steyr")
+    slow = Rule("understand", "Batchville", lambda asked: replies.late(300, understood(asked)), times=1)
+    thrifty.server.rules.append(slow)
+    said = ["I visited Batchville.", *(f"I visited {city}." for city in cities)]
+    before = len(thrifty.server.asked)
+    add = memory.tenant.memory.AddEpisode
+    accepted = [
+        await memory.tenant.call(add, memory.episode(one, "2025-06-30", session_id="batch")) for one in said
+    ]
+    jobs = [await memory.end_of(one.job.job_id) for one in accepted]
+    assert {job.state for job in jobs} == {job_pb2.JOB_STATE_SUCCEEDED}
+    drawn = [one for one in thrifty.server.asked[before:] if one.task == "understand"]
+    assert len(drawn) < len(said)
+    assert sorted(turn["text"] for one in drawn for turn in one.blocks["turns"]) == sorted(said)
+    calls = [spent(job).get("understand", 0) for job in jobs]
+    assert sum(calls) == len(drawn)
+    statements = {one.object.entity.name: one for one in await memory.statements()}
+    for text, job in zip(said, jobs, strict=True):
+        (episode,) = job.result.episode_ids
+        city = text.removeprefix("I visited ").removesuffix(".")
+        (claim,) = (await memory.read(statements[city].statement_id)).claims
+        assert (claim.source.episode_id, claim.source.quote) == (episode, text)
+
+
+def understood(asked: Asked) -> replies.Reply:
+    """As the server answers it without a rule."""
+    return combined(asked, understand) or replies.text("")
