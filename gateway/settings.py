@@ -28,6 +28,9 @@ class GatewaySettings(BaseSettings):
     """Port to listen on; 0 takes a free one."""
     gateway_tls: TlsSettings = Field(default_factory=TlsSettings)
     """TLS of that port."""
+    health_port: int | None = Field(default=None, ge=0, le=65535)
+    """A second port that answers grpc.health.v1 and nothing else, without TLS: for probes that speak none, as
+    those of Kubernetes. 0 takes a free one; empty: none."""
     data_dir: Path = Path(".palimpsest")
     """Folder of the embedded databases."""
     ledger_url: str = ""
