@@ -67,6 +67,7 @@ class Case:
     reason: str = ""
     retryable: bool = False
     task: str = "extract_world"
+    economy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

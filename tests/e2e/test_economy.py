@@ -88,6 +88,7 @@ async def test_a_short_message_costs_few_calls(
     assert "resolve" in tasks, "names, facts and voice were judged in one call"
 
 
+@pytest.mark.slow
 async def test_both_profiles_believe_the_same(thrifty: Thrifty) -> None:
     known = []
     for profile in (FULL, ECONOMY):
@@ -96,8 +97,8 @@ async def test_both_profiles_believe_the_same(thrifty: Thrifty) -> None:
             for job in await tell(memory, lines(name)):
                 assert job.state == job_pb2.JOB_STATE_SUCCEEDED
         voice = await memory.voice("Do I like sushi?")
-        known.append((await memory.facts(), sorted(one.text for one in voice)))
-        known[-1] += (sorted((one.fact, one.aspect) for one in await memory.statements()),)
+        aspects = sorted((one.fact, one.aspect) for one in await memory.statements())
+        known.append((await memory.facts(), sorted(one.text for one in voice), aspects))
     assert known[0] == known[1]
     assert known[0][0]
 
@@ -130,7 +131,7 @@ async def test_noise_is_dropped_as_it_is_resolved_and_all_of_it_is_paid_back(thr
     assert both.credits.spent_micros > 0
 
 
-@pytest.mark.parametrize("profile", [FULL, ECONOMY])
+@pytest.mark.parametrize("profile", [pytest.param(FULL, marks=pytest.mark.slow), ECONOMY])
 async def test_a_reflection_that_fails_keeps_what_there_is(
     thrifty: Thrifty, profile: graph_pb2.ExtractionProfile.ValueType
 ) -> None:
@@ -143,7 +144,7 @@ async def test_a_reflection_that_fails_keeps_what_there_is(
     assert spent(job)["resolve" if profile == ECONOMY else "reflect"] == 2, "once more, then never"
 
 
-@pytest.mark.parametrize("profile", [FULL, ECONOMY])
+@pytest.mark.parametrize("profile", [pytest.param(FULL, marks=pytest.mark.slow), ECONOMY])
 async def test_without_an_aspect_a_fact_is_kept_and_a_sentence_is_not(
     thrifty: Thrifty, profile: graph_pb2.ExtractionProfile.ValueType
 ) -> None:
@@ -164,7 +165,7 @@ async def test_without_an_aspect_a_fact_is_kept_and_a_sentence_is_not(
 SMALL = ("ok thanks!", "Good morning!", "好的，谢谢！", "你好")
 
 
-@pytest.mark.parametrize("profile", [FULL, ECONOMY])
+@pytest.mark.parametrize("profile", [pytest.param(FULL, marks=pytest.mark.slow), ECONOMY])
 async def test_small_talk_reaches_no_model_and_costs_nothing(
     thrifty: Thrifty, profile: graph_pb2.ExtractionProfile.ValueType
 ) -> None:
@@ -182,11 +183,13 @@ async def test_small_talk_reaches_no_model_and_costs_nothing(
     assert await balance(memory.tenant) == before
 
 
+@pytest.mark.slow
 async def test_a_graph_without_the_gate_asks_the_model(thrifty: Thrifty) -> None:
     memory = await thrifty.memory(ECONOMY, relevance_gate=graph_pb2.SAVING_OFF)
     assert [one.task for one in await thrifty.asked(memory, "ok thanks!")] == ["understand"]
 
 
+@pytest.mark.slow
 async def test_what_may_mean_something_passes_the_gate(thrifty: Thrifty) -> None:
     memory = await thrifty.memory(ECONOMY)
     said: Sequence[str] = ("Yes.", "不用了", "thanks, Mel moved to Graz", "see you tomorrow")

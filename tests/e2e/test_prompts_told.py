@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 import pytest_asyncio
@@ -22,9 +22,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 _numbers = count()
 
-Profile = graph_pb2.ExtractionProfile.ValueType
+Profile: TypeAlias = "graph_pb2.ExtractionProfile.ValueType"
 FULL, ECONOMY = graph_pb2.EXTRACTION_PROFILE_FULL, graph_pb2.EXTRACTION_PROFILE_ECONOMY
-BOTH = pytest.mark.parametrize("profile", [FULL, ECONOMY], ids=["full", "economy"])
+BOTH = pytest.mark.parametrize(
+    "profile", [pytest.param(FULL, id="full"), pytest.param(ECONOMY, id="economy", marks=pytest.mark.slow)]
+)
 DRAWING = {
     FULL: {"normalise", "extract_world", "extract_voice", "classify"},
     ECONOMY: {"understand", "resolve"},

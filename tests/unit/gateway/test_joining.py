@@ -29,8 +29,8 @@ def contexts() -> list[recall_pb2.GatherContextResponse]:
     ]
 
 
-def fact(turn: int, **more: int) -> values_pb2.WorldFact:
-    return values_pb2.WorldFact(turn=turn, predicate=f"p{turn}", **more)
+def fact(turn: int, confirmed_by: int | None = None) -> values_pb2.WorldFact:
+    return values_pb2.WorldFact(turn=turn, predicate=f"p{turn}", confirmed_by=confirmed_by)
 
 
 def test_turns_are_numbered_through_and_what_surrounds_them_is_told_once() -> None:
