@@ -15,6 +15,7 @@ from gateway.api.mount import Servicers, served
 from gateway.api.predicates import GraphsAndPredicates
 from gateway.api.privacy import PrivacyServicer
 from gateway.api.recall import RecallServicer
+from gateway.commands.archiving import RestoreArchived
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
@@ -35,6 +36,7 @@ from gateway.commands.retracting import RetractSource
 from gateway.commands.retrying import RetryJob
 from gateway.commands.rules import Rules
 from gateway.health import Probe
+from gateway.ingest.archiving import Archiving
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
@@ -43,6 +45,7 @@ from gateway.ingest.endings import Endings
 from gateway.ingest.erasing import Erasing
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
+from gateway.ingest.retaining import RetentionSweep
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
@@ -55,6 +58,7 @@ from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.stores import Stores, open_stores
 from palimpsest.tls import SCHEME
 from services.domain.instants import Instant
+from services.runtime import telemetry
 from services.runtime.assertion import Signer
 from services.runtime.databases import service_databases
 from services.runtime.probing import STORES
@@ -72,6 +76,7 @@ class OpenGateway:
     served: frozenset[str]
     """Paths of the RPCs that it answers; all others are not built yet."""
     tls: bool = False
+    metrics_port: int = 0
 
     @property
     def target(self) -> str:
@@ -138,6 +143,8 @@ async def open_gateway(
 
     `engine_name` is the services' engine: answers tell it. `providers` are those that see texts here.
     """
+    told = telemetry.start(settings.telemetry, "gateway", settings.gateway_host)
+    stack.callback(told.close)
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
     services = Services(targets, signer, stores.graphs.origin)
@@ -159,12 +166,13 @@ async def open_gateway(
         replace(step_settings or StepSettings(), offered_models=settings.offered_models, providers=providers),
     )
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
-    pipeline = _pipeline(settings, stores, services, engine, steps, documents)
+    pipeline = _pipeline(settings, stores, services, engine, steps, documents, now)
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
     stack.push_async_callback(background.close)
-    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id)
+    retain = RetentionSweep(stores.retention, stores.jobs, stores.prices, pipeline)
+    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id, [retain])
     await dispatcher.start()
     stack.push_async_callback(dispatcher.stop)
     servicers = _servicers(
@@ -173,7 +181,7 @@ async def open_gateway(
     probes = _probes(stores, services)
     gateway = await serve(servicers, stores.keys, stores.calls, settings, probes=probes)
     stack.push_async_callback(gateway.stop)
-    return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
+    return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate), told.port)
 
 
 def _pipeline(
@@ -183,6 +191,7 @@ def _pipeline(
     engine: DurableEngine,
     steps: Steps,
     documents: Documents,
+    now: Callable[[], Instant],
 ) -> Pipeline:
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     told = steps.settings
@@ -191,6 +200,9 @@ def _pipeline(
         services, stores.jobs, stores.progress, told.patience, told.store_seconds, told.reached
     )
     rebuilding = Rebuilding(services, stores.jobs, told.patience, told.model_seconds)
+    archiving = Archiving(
+        services, stores.jobs, stores.graphs, told.patience, now, told.store_seconds, told.reached
+    )
     erasing = Erasing.over(engine, services, stores, steps.settings)
     return Pipeline(
         engine,
@@ -199,6 +211,7 @@ def _pipeline(
         retracting,
         retrying,
         rebuilding,
+        archiving,
         endings,
         erasing,
         settings.chunk_concurrency,
@@ -319,6 +332,7 @@ def _memory(
         deleting_documents,
         retract,
         RebuildGraph(stores.jobs, stores.graphs, stores.prices, pipeline),
+        RestoreArchived(services, stores.graphs, stores.requests, background, steps.settings.store_seconds),
         reads,
         judging,
         browsing,

@@ -9,6 +9,7 @@ from sqlalchemy import make_url
 
 from gateway.store.tenants import Limits
 from gateway.tls import TlsSettings
+from services.runtime.telemetry import TelemetrySettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 
 
@@ -115,6 +116,8 @@ class GatewaySettings(BaseSettings):
     offered_models: frozenset[str] = frozenset()
     """Models at the endpoint that graphs may choose in place of its two, as a JSON list; a graph that names
     another is refused, or, where the offer was withdrawn, understood with those two."""
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
+    """What the process tells of itself."""
     sweep_seconds: float = Field(default=5.0, gt=0)
     """How often expired holds, old request keys and left artifacts are looked for."""
 

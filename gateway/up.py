@@ -197,6 +197,8 @@ def _tell(console: Console, running: Running, data_dir: Path, log: Path) -> None
     console.print(f"services  {running.services_target} ({_WHERE[running.runtime]})")
     console.print(f"data      {data_dir}")
     console.print(f"log       {log}")
+    if running.gateway.metrics_port:
+        console.print(f"metrics   http://127.0.0.1:{running.gateway.metrics_port}/metrics")
     if running.engine == "offline":
         console.print(
             "[yellow]engine    offline: rules for English, no language model[/yellow]\n"

@@ -35,6 +35,8 @@ class Milestone(StrEnum):
     """Triples are recorded; they aren't paid for."""
     RETRACTED = "retracted"
     """A part of a source is deleted; the job doesn't show it."""
+    ARCHIVED = "archived"
+    """A page of a graph is archived; the job doesn't know."""
     TAKEN_UP = "taken up"
     """Failed chunks count as known again; the job doesn't show it."""
     SETTLING = "settling"

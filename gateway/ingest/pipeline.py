@@ -9,8 +9,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import structlog
+from opentelemetry.trace import SpanKind
 
 from gateway.errors import JobNotFound
+from gateway.ingest.archiving import Archiving
+from gateway.ingest.archiving import ended as archiving_ended
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
 from gateway.ingest.erasing import Erasing
@@ -27,6 +30,7 @@ from gateway.store.jobs import Jobs
 from gateway.store.lease import JobTakenOver, held
 from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.v1.memory_ingest_pb2 import AssertTriplesRequest
+from services import tracing
 from services.domain.errors import InternalFailure
 from services.domain.ids import JobId, Revision
 from services.runtime.status import status_of
@@ -38,6 +42,7 @@ ASSERT = "assert"
 RETRACT = "retract"
 ERASE = "erase"
 REBUILD = "rebuild"
+ARCHIVE = "archive"
 
 WORKFLOWS = {
     JobKind.INGEST: INGEST,
@@ -45,6 +50,7 @@ WORKFLOWS = {
     JobKind.RETRACTION: RETRACT,
     JobKind.ERASURE: ERASE,
     JobKind.REBUILD: REBUILD,
+    JobKind.RETENTION: ARCHIVE,
 }
 RETRY = "retry"
 """Of what is left of an ingest."""
@@ -61,6 +67,7 @@ class Pipeline:
         retracting: Retracting,
         retrying: Retrying,
         rebuilding: Rebuilding,
+        archiving: Archiving,
         endings: Endings,
         erasing: Erasing,
         chunk_concurrency: int = 8,
@@ -72,6 +79,7 @@ class Pipeline:
         self._retracting = retracting
         self._retrying = retrying
         self._rebuilding = rebuilding
+        self._archiving = archiving
         self._endings = endings
         self._patience = steps.settings.patience
         self._reached = steps.settings.reached
@@ -81,12 +89,14 @@ class Pipeline:
         self._register(ASSERT, self._asserted)
         self._register(RETRACT, self._retracted)
         self._register(REBUILD, self._rebuilt)
+        self._register(ARCHIVE, self._archived)
         self._register(RETRY, self._retried)
         self._register(ERASE, erasing.run)
 
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
         self._reached(Milestone.ACCEPTED)
+        await self._steps.keep_trace(job.id)
         turn = self._turns.next(job.scope.tenant)
         if job.attempt:
             await self._engine.start(RETRY, job.workflow, job.workflow, turn)
@@ -118,7 +128,12 @@ class Pipeline:
             except JobTakenOver:
                 log.info("an attempt that is over was begun again", job=job, attempt=attempt)
                 return
-            with held(lease, self._steps.confirm):
+            parent = await self._steps.trace_of(job)
+            with (
+                held(lease, self._steps.confirm),
+                tracing.continued(parent),
+                tracing.span(f"job {name}", SpanKind.CONSUMER),
+            ):
                 await self._end(run, job, await self._sure(job, work(run, job)))
 
         self._engine.register(name, workflow)
@@ -198,6 +213,26 @@ class Pipeline:
             parts, after = int(one["parts"]), str(one["after"])
             part += not after
         return rebuilding_ended(done)
+
+    async def _archived(self, run: Run, job: JobId) -> Ended:
+        """Page after page; stops where one fails or the job is cancelled."""
+        stopped = await self._stopped(run, job, "rules")
+        rules = stopped or await run.step("rules/1", lambda: self._archiving.rules(job))
+        if status_in(rules) is not None:
+            return archiving_ended([rules])
+        done: list[JSON] = []
+        after = ""
+        while not done or after:
+            number = len(done)
+            stopped = await self._stopped(run, job, f"archive/{number}")
+            one = stopped or await run.step(
+                f"archive/1/{number}", partial(self._archiving.page, job, number, rules, after)
+            )
+            done.append(one)
+            if status_in(one) is not None:
+                break
+            after = str(one["after"])
+        return archiving_ended(done)
 
     async def _understand(self, run: Run, job: JobId, index: int, prepared: JSON) -> JSON:
         return await run.step(

@@ -16,6 +16,7 @@ from gateway.store.clock import DatabaseClock
 from gateway.store.erasing import refuse_erased
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
+from gateway.store.retention import first_due
 from gateway.store.tables import graphs
 from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
@@ -134,6 +135,7 @@ class Imports:
             "import_hash": making.hash,
             "import_owner": owner,
             "import_leased_until": self._clock.after(LEASE_SECONDS),
+            "retention_due_at": first_due(making.settings, self._clock),
         }
 
 

@@ -8,6 +8,7 @@ from gateway.credits.ledger import Ledger
 from gateway.credits.prices import Prices
 from gateway.credits.usage import Usages
 from gateway.credits.watching import BalanceWatch
+from gateway.store.backlog import Backlog
 from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
@@ -22,6 +23,7 @@ from gateway.store.keys import ApiKeys
 from gateway.store.progress import Progress
 from gateway.store.quotas import Quotas
 from gateway.store.requests import Requests
+from gateway.store.retention import Retention
 from gateway.store.rules import IngestionRules
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.tenants import Limits, Tenants
@@ -46,6 +48,7 @@ class Stores:
     keys: ApiKeys
     graphs: Graphs
     imports: Imports
+    retention: Retention
     rules: IngestionRules
     requests: Requests
     calls: CallLog
@@ -54,6 +57,7 @@ class Stores:
     content: Content
     progress: Progress
     executors: Executors
+    backlog: Backlog
     job_view: JobView
     balance_watch: BalanceWatch
 
@@ -113,6 +117,7 @@ async def open_stores(
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
         imports=Imports(database, clock, quotas),
+        retention=Retention(database, clock),
         rules=IngestionRules(database, clock, graphs),
         requests=Requests(database, clock),
         calls=CallLog(database, clock),
@@ -121,6 +126,7 @@ async def open_stores(
         content=Content(database, progress_database),
         progress=progress,
         executors=Executors(database, clock),
+        backlog=Backlog(database, clock),
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
         balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),
     )

@@ -62,6 +62,8 @@ graphs = Table(
     Column("import_hash", String(64), comment="which import made it"),
     Column("import_owner", Key, comment="who is making it; absent: it is there"),
     Column("import_leased_until", Int64),
+    Column("retention_due_at", Int64, comment="NULL: nothing of it is archived"),
+    Index("graphs_retention", "retention_due_at"),
 )
 
 requests = Table(

@@ -1,7 +1,5 @@
 """`graph create`, `graph show`, `graph list` and `graph update`; erasing is in erasing.py."""
 
-from collections.abc import Sequence
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,6 +11,16 @@ from palimpsest.cli import carrying, erasing, words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.facts import GraphId
 from palimpsest.cli.pages import Limit, whole
+from palimpsest.cli.protecting import (
+    AllowProvider,
+    ArchiveAfter,
+    Redact,
+    RedactPattern,
+    archives,
+    protect,
+    redacts,
+)
+from palimpsest.cli.saving import Batching, Gate, Profile, save, savings
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import graph_pb2
 
@@ -20,58 +28,6 @@ MediumModel = Annotated[
     str | None, typer.Option(help='Model that reads texts, of those offered; "" for the operator\'s.')
 ]
 LowModel = Annotated[str | None, typer.Option(help="Model of lesser tasks, likewise.")]
-
-
-class Redacted(StrEnum):
-    """What is blacked out of texts before they are stored."""
-
-    SECRETS = "secrets"
-    CARDS = "cards"
-    NOTHING = "nothing"
-
-
-class Profiled(StrEnum):
-    """How thoroughly texts are understood."""
-
-    FULL = "full"
-    ECONOMY = "economy"
-
-
-class Saved(StrEnum):
-    """Whether something is done that saves model calls."""
-
-    ON = "on"
-    OFF = "off"
-    DEFAULT = "default"
-
-
-_SAVINGS = {
-    Saved.ON: graph_pb2.SAVING_ON,
-    Saved.OFF: graph_pb2.SAVING_OFF,
-    Saved.DEFAULT: graph_pb2.SAVING_UNSPECIFIED,
-}
-_PROFILES = {
-    Profiled.FULL: graph_pb2.EXTRACTION_PROFILE_FULL,
-    Profiled.ECONOMY: graph_pb2.EXTRACTION_PROFILE_ECONOMY,
-}
-Profile = Annotated[
-    Profiled | None, typer.Option(help="How texts are understood: a model call a step, or few calls.")
-]
-Gate = Annotated[
-    Saved | None, typer.Option(help="Whether plain small talk is kept from the model; by default on.")
-]
-Batching = Annotated[
-    Saved | None,
-    typer.Option(help="Whether short messages of a session that wait are read in one go; default: economy."),
-]
-Redact = Annotated[
-    list[Redacted] | None,
-    typer.Option(help="What to black out before anything is stored or read; repeatable; replaces all."),
-]
-AllowProvider = Annotated[
-    list[str] | None,
-    typer.Option(help='Model provider that may see texts; repeatable; replaces all; "" for every one.'),
-]
 
 
 def app() -> typer.Typer:
@@ -101,13 +57,15 @@ async def create(
     gate: Gate = None,
     batching: Batching = None,
     redact: Redact = None,
+    redact_pattern: RedactPattern = None,
     allow_provider: AllowProvider = None,
+    archive_after: ArchiveAfter = None,
 ) -> None:
     """Makes a graph with settings. The first `add` or `assert` makes one without, too."""
     settings = graph_pb2.GraphSettings(user_name=user_name, time_zone=time_zone, languages=language or ())
     _choose(settings, medium_model, low_model)
-    _save(settings, profile, gate, batching)
-    _protect(settings, redact, allow_provider)
+    save(settings, profile, gate, batching)
+    protect(settings, redact, redact_pattern, allow_provider, archive_after)
     request = graph_pb2.CreateGraphRequest(graph_id=graph, settings=settings)
     response = await shell.connection.call(shell.connection.graphs.CreateGraph, request)
     shell.show(response, lambda answer: graph_of(answer.graph))
@@ -154,7 +112,9 @@ async def update(
     gate: Gate = None,
     batching: Batching = None,
     redact: Redact = None,
+    redact_pattern: RedactPattern = None,
     allow_provider: AllowProvider = None,
+    archive_after: ArchiveAfter = None,
 ) -> None:
     """Changes the settings that are given, for texts from now on."""
     given = {
@@ -166,8 +126,11 @@ async def update(
         "extraction_profile": profile,
         "relevance_gate": gate,
         "batching": batching,
-        "redaction": redact,
+        "redaction.secrets": redact,
+        "redaction.card_numbers": redact,
+        "redaction.patterns": redact_pattern,
         "models.allowed_providers": allow_provider,
+        "retention": archive_after,
     }
     chosen = sorted(name for name, value in given.items() if value is not None)
     if not chosen:
@@ -176,8 +139,8 @@ async def update(
         user_name=user_name or "", time_zone=time_zone or "", languages=language or ()
     )
     _choose(settings, medium_model, low_model)
-    _save(settings, profile, gate, batching)
-    _protect(settings, redact, allow_provider)
+    save(settings, profile, gate, batching)
+    protect(settings, redact, redact_pattern, allow_provider, archive_after)
     request = graph_pb2.UpdateGraphRequest(
         graph_id=graph, settings=settings, update_mask=FieldMask(paths=chosen)
     )
@@ -192,40 +155,6 @@ def _choose(settings: graph_pb2.GraphSettings, medium: str | None, low: str | No
         settings.models.low_model = low
 
 
-def _save(
-    settings: graph_pb2.GraphSettings, profile: Profiled | None, gate: Saved | None, batching: Saved | None
-) -> None:
-    if profile is not None:
-        settings.extraction_profile = _PROFILES[profile]
-    if gate is not None:
-        settings.relevance_gate = _SAVINGS[gate]
-    if batching is not None:
-        settings.batching = _SAVINGS[batching]
-
-
-def _savings(settings: graph_pb2.GraphSettings) -> str:
-    """How it is understood, where that is not the default: `economy · gate off`."""
-    parts = ["economy"] if settings.extraction_profile == graph_pb2.EXTRACTION_PROFILE_ECONOMY else []
-    for name, saving in (("gate", settings.relevance_gate), ("batching", settings.batching)):
-        parts += [f"{name} {word.value}" for word, value in _SAVINGS.items() if value == saving and value]
-    return " · ".join(parts)
-
-
-def _protect(
-    settings: graph_pb2.GraphSettings, redact: Sequence[Redacted] | None, providers: Sequence[str] | None
-) -> None:
-    if redact is not None:
-        settings.redaction.secrets = Redacted.SECRETS in redact
-        settings.redaction.card_numbers = Redacted.CARDS in redact
-    if providers is not None:
-        settings.models.allowed_providers.extend(filter(None, providers))
-
-
-def _redacts(redaction: graph_pb2.RedactionSettings) -> str:
-    kinds = {Redacted.SECRETS: redaction.secrets, Redacted.CARDS: redaction.card_numbers}
-    return ", ".join(kind.value for kind, chosen in kinds.items() if chosen)
-
-
 def graph_of(graph: graph_pb2.Graph) -> RenderableType:
     counts, settings, revision = graph.counts, graph.settings, graph.revision
     return words.pairs(
@@ -235,9 +164,10 @@ def graph_of(graph: graph_pb2.Graph) -> RenderableType:
             ("time zone", settings.time_zone),
             ("languages", ", ".join(settings.languages)),
             ("models", " · ".join(filter(None, [settings.models.medium_model, settings.models.low_model]))),
-            ("profile", _savings(settings)),
+            ("profile", savings(settings)),
             ("providers", ", ".join(settings.models.allowed_providers)),
-            ("redacts", _redacts(settings.redaction)),
+            ("redacts", redacts(settings.redaction)),
+            ("archives", archives(settings)),
             (
                 "holds",
                 " · ".join(
@@ -247,6 +177,7 @@ def graph_of(graph: graph_pb2.Graph) -> RenderableType:
                         (counts.entities, "entities"),
                         (counts.claims, "claims"),
                         (counts.episodes, "episodes"),
+                        *([(counts.archived, "archived")] if counts.archived else []),
                     )
                 ),
             ),

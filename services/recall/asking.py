@@ -22,7 +22,8 @@ from services.stores.vectors.port import Collection, Consistency, Vector, Vector
 class Asking:
     """One question to one graph. `hints` are entities.
 
-    `vector` is None where nothing can be embedded, an index where its store is down.
+    `vector` is None where nothing can be embedded, an index where its store is down. `whole`: what is
+    archived may be the answer, and is searched too.
     """
 
     scope: Scope
@@ -37,6 +38,9 @@ class Asking:
     facts_index: FactsIndex | None
     texts_index: TextsIndex | None
     care: Care
+    whole: bool = False
+    speakers: frozenset[str] = frozenset()
+    """Keys of the speakers whom the question names, unless it names all."""
 
 
 def says_something(query: str) -> bool:

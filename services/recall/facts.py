@@ -120,10 +120,18 @@ class Facts:
             legs.append(Leg("statements_lexical", hits))
         if asking.vector is not None:
             where = _hull(asking.time, asking.question.aspects)
-            dense = dense_leg(self._vectors, asking, "statements_dense", Collection.STATEMENTS, width, where)
-            found = await asking.care.of(dense, None)
+            found = await asking.care.of(self._dense(asking, width, where), None)
             legs += [found] if found else []
         return legs
+
+    async def _dense(self, asking: Asking, width: int, where: VectorFilter) -> Leg:
+        """The nearest statements; of a whole graph as if none were archived."""
+        legs = [
+            await dense_leg(self._vectors, asking, "statements_dense", collection, width, where)
+            for collection in (Collection.STATEMENTS, *([Collection.ARCHIVE] if asking.whole else ()))
+        ]
+        scores = {id: score for leg in legs for id, score in leg.hits}
+        return Leg(legs[0].name, sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:width])
 
     async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> dict[StatementId, StatementView]:
         """The hits that stand to the time asked about, read from the store as known."""

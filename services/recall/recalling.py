@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.ids import EntityId
+from services.domain.instants import FOREVER
+from services.domain.names import name_key
 from services.domain.scope import Scope
 from services.recall.answer import Messages, plan_out
 from services.recall.answerable import answerable
@@ -15,7 +18,7 @@ from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
-from services.recall.mentions import AliasTable
+from services.recall.mentions import AliasTable, speaks_of_self
 from services.recall.pack import pack
 from services.recall.parts import Parts
 from services.recall.passages import PassageFound, Passages
@@ -27,11 +30,14 @@ from services.recall.revisions import Known, Revisions
 from services.recall.seeds import Hints, Names
 from services.recall.standing import Time
 from services.recall.terms import terms
-from services.recall.texts_index import passage_terms
+from services.recall.texts_index import TextsIndex, passage_terms
 from services.recall.voices import VoiceFound, Voices
 from services.stores.graph.port import Records
 from services.stores.memory.lexicons import Lexicons
 from services.stores.vectors.port import Vector
+
+LEAST_AGE = timedelta(days=1) // timedelta(microseconds=1)
+"""Microseconds since its end of what is archived, at the least: no rule of retention may name less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,8 @@ class Recalling:
         self._names = names
         self._readings = readings
         self.facts_shelf = parts.facts_shelf(lexicons)
-        self.texts_shelf = parts.texts_shelf(self.facts_shelf.drop)
+        self.whole_shelf = parts.facts_shelf(lexicons, whole=True)
+        self.texts_shelf = parts.texts_shelf(self.drop_facts)
         self._facts = Facts(parts.graph, parts.vectors, lexicons)
         self._passages = Passages(parts.text, parts.vectors)
         self._voices = Voices(parts.voice, parts.vectors)
@@ -92,8 +99,15 @@ class Recalling:
 
     def words_held(self, scope: Scope) -> set[str]:
         """The words of passages and facts that are in memory."""
-        texts, facts = self.texts_shelf.held(scope), self.facts_shelf.held(scope)
-        return (texts.passages.words if texts else set()) | (facts.statements.words if facts else set())
+        texts = self.texts_shelf.held(scope)
+        facts = [shelf.held(scope) for shelf in (self.facts_shelf, self.whole_shelf)]
+        words = [index.statements.words for index in facts if index]
+        return (texts.passages.words if texts else set()).union(*words)
+
+    def drop_facts(self, scope: Scope) -> None:
+        """Forgets the indexes of a graph's facts; the next use builds them anew."""
+        self.facts_shelf.drop(scope)
+        self.whole_shelf.drop(scope)
 
     async def _asking(
         self, scope: Scope, question: Question, known: Known, care: Care
@@ -107,11 +121,15 @@ class Recalling:
         hints, index = hinting.result(), facts.result()
         plan = await self._plan(question, known, care, index)
         plan = await care.of(plan_as(self._parts.graph, scope, plan, reads), plan)
+        time = _time(question, plan)
+        whole = index is not None and await care.of(self._asks_the_archive(scope, time, known, index), True)
+        if whole:
+            index = await care.of(self.whole_shelf.get(scope, known.current), None)
         asking = Asking(
             scope=scope,
             question=question,
             plan=plan,
-            time=_time(question, plan),
+            time=time,
             known=known,
             reads=reads,
             hints=hints.entities,
@@ -120,8 +138,22 @@ class Recalling:
             facts_index=index,
             texts_index=texts.result(),
             care=care,
+            whole=whole,
+            speakers=_speakers(texts.result(), question, plan),
         )
         return asking, hints
+
+    async def _asks_the_archive(self, scope: Scope, time: Time, known: Known, index: FactsIndex) -> bool:
+        """Whether something archived may be the answer: never of what holds now, as believed now.
+
+        What is archived ended a day before, at the least: for a caller whose now was earlier it may hold.
+        """
+        if not index.moved_at:
+            return False
+        if not time.names_none or time.period or time.show_ended or known.at != known.current:
+            return True
+        clocks = await self._parts.revisions.clocks(scope, [index.moved_at])
+        return time.now < clocks.get(index.moved_at, FOREVER) - LEAST_AGE
 
     async def _plan(self, question: Question, known: Known, care: Care, index: FactsIndex | None) -> Plan:
         nobody = AliasTable(())
@@ -156,6 +188,7 @@ class Recalling:
         return await describe(
             self._parts.graph,
             self._parts.revisions,
+            self._parts.archive,
             asking.scope,
             list(views.values()),
             asking.known.at,
@@ -172,6 +205,16 @@ def _time(question: Question, plan: Plan) -> Time:
     if plan.as_of is not None:
         return replace(time, as_of=plan.as_of)
     return replace(time, period=plan.period, show_ended=time.show_ended or plan.looks_back)
+
+
+def _speakers(index: TextsIndex | None, question: Question, plan: Plan) -> frozenset[str]:
+    """Whom a question names of those who speak; "I" is the user."""
+    if index is None:
+        return frozenset()
+    others = {one.key for mention in plan.mentions for one in mention.entities}
+    if speaks_of_self(question.asked.query):
+        others.add(name_key(question.asked.user_name))
+    return index.turns.named_in(question.asked.query, others)
 
 
 def _answerable(asking: Asking, found: _Found) -> float:

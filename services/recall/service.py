@@ -65,7 +65,7 @@ class Recall:
 
     def forget(self, scope: Scope) -> None:
         """Drops all that is in memory of a graph: it was erased, or something of it."""
-        self._recalling.facts_shelf.drop(scope)
+        self._recalling.drop_facts(scope)
         self._recalling.texts_shelf.drop(scope)
         for kept in (self._lexicons, self._readings, self._diffs, self._statements.dependents):
             kept.drop(scope)
@@ -108,6 +108,7 @@ class Recall:
         current = await self._parts.revisions.current(scope)
         counts = await self._parts.graph.counts(scope, current)
         clocks = await self._parts.revisions.clocks(scope, [current])
+        archived = await self._parts.archive.count(scope)
         return pb.ReadGraphResponse(
             entities=counts.entities,
             statements=counts.statements,
@@ -115,6 +116,7 @@ class Recall:
             claims=counts.claims,
             revision=current,
             revision_at=clocks.get(current),
+            archived=archived,
         )
 
     async def read_episode(self, scope: Scope, request: pb.ReadEpisodeRequest) -> pb.ReadEpisodeResponse:

@@ -175,6 +175,7 @@ class Removing:
         statements = sorted({*theirs.statements, *before.statements})
         for collection, ids in (
             (Collection.STATEMENTS, statements),
+            (Collection.ARCHIVE, statements),
             (Collection.ENTITIES, theirs.entities),
             (Collection.VOICE, theirs.voice),
         ):
@@ -190,6 +191,7 @@ class Removing:
                 reasons=theirs.reasons,
                 merges=theirs.merges,
                 merge_reasons=theirs.merge_reasons,
+                statements=statements,
             ),
         )
         await self._graph.purge(scope, statements, theirs.entities)
@@ -211,6 +213,7 @@ class Removing:
         await self._decisions(scope, theirs, mentions, set(ids))
         for collection, rows in (
             (Collection.STATEMENTS, theirs.statements),
+            (Collection.ARCHIVE, theirs.statements),
             (Collection.ENTITIES, ids),
             (Collection.VOICE, theirs.voice),
         ):

@@ -12,6 +12,7 @@ from services.domain.instants import Instant
 from services.domain.predicates import Cardinality, Declaration, Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine, EngineError
+from services.resolver.archiving import Archiving, Shelving
 from services.resolver.carrying import Carried, Carrying
 from services.resolver.change import Asserted, Draft, Outcome
 from services.resolver.deciding import SOURCE_REMOVED, Action, By, decide, decide_said
@@ -59,7 +60,7 @@ class Parts:
     memory: ErasableMemory
 
 
-class Resolver(Deciding, Carrying, Erasing):
+class Resolver(Deciding, Carrying, Erasing, Shelving):
     """Keeps the graph one graph. Any replica can answer any call: all state is in the stores."""
 
     def __init__(self, parts: Parts) -> None:
@@ -70,7 +71,8 @@ class Resolver(Deciding, Carrying, Erasing):
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
         self._lexicons = lexicons = Lexicons(parts.stores.readings, self._graph, parts.vocabulary)
-        index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
+        stores = parts.stores
+        index = Index(self._graph, stores.voice, stores.archive, parts.vectors, parts.embedder)
         self._scopes = ScopeErasing(self._graph, parts.memory, parts.vectors)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
         self._removing = Removing(parts.stores, parts.memory, parts.vectors, self._publisher, parts.now)
@@ -104,6 +106,7 @@ class Resolver(Deciding, Carrying, Erasing):
         )
         self._declaring = Declaring(self._graph, lexicons, parts.now)
         self._judging = Judging(self._publisher, parts.now)
+        self._archiving = Archiving(stores, self._publisher, parts.now)
         self._voicing = Voicing(self._publisher, parts.stores.voice, parts.now)
         self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
@@ -278,6 +281,7 @@ def carried_stores(parts: Parts) -> Upkept:
         revisions=stores.revisions,
         decisions=stores.decisions,
         readings=stores.readings,
+        archive=stores.archive,
         vectors=parts.vectors,
         embedder=parts.embedder,
         now=parts.now,

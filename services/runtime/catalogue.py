@@ -65,7 +65,14 @@ def _resolver(resources: "Resources") -> object:
     memory = resources.memory
     return Resolver(
         Parts(
-            stores=Stores(resources.graph, memory.revisions, memory.voice, memory.decisions, memory.readings),
+            stores=Stores(
+                resources.graph,
+                memory.revisions,
+                memory.voice,
+                memory.decisions,
+                memory.readings,
+                memory.archive,
+            ),
             text=memory.text,
             staging=memory.staging,
             vectors=resources.vectors,
@@ -89,6 +96,7 @@ def _recall(resources: "Resources") -> object:
             text=memory.text,
             voice=memory.voice,
             readings=memory.readings,
+            archive=memory.archive,
             revisions=memory.revisions,
             decisions=memory.decisions,
             vectors=resources.vectors,

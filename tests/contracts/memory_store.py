@@ -6,6 +6,7 @@ import pytest
 
 from services.stores.memory.sql import SqlMemory
 from services.stores.sql.engine import engine_for
+from tests.contracts.memory_archive import ArchiveContract
 from tests.contracts.memory_deletion import DeletionContract, DocumentsContract, StagingContract
 from tests.contracts.memory_erasing import ErasingContract
 from tests.contracts.memory_known import KnownContract
@@ -15,6 +16,7 @@ from tests.contracts.memory_text import TextContract, TextIsolationContract
 from tests.contracts.memory_voice import VoiceContract
 
 __all__ = [
+    "ArchiveContract",
     "DecisionContract",
     "DeletionContract",
     "DocumentsContract",

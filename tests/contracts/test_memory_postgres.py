@@ -7,6 +7,7 @@ import pytest
 
 from services.stores.memory.sql.schema import SCHEMA
 from tests.contracts.memory_store import (
+    ArchiveContract,
     DecisionContract,
     DeletionContract,
     DocumentsContract,
@@ -72,6 +73,9 @@ class TestPostgresVoice(Postgres, VoiceContract): ...
 
 
 class TestPostgresReading(Postgres, ReadingContract): ...
+
+
+class TestPostgresArchive(Postgres, ArchiveContract): ...
 
 
 class TestPostgresDecision(Postgres, DecisionContract): ...

@@ -15,6 +15,7 @@ from services.stores.paging import Page
 from services.stores.sql.engine import sqlite_engine
 from tests.contracts.memory_base import SCOPE
 from tests.contracts.memory_store import (
+    ArchiveContract,
     DecisionContract,
     DeletionContract,
     DocumentsContract,
@@ -66,6 +67,9 @@ class TestSqliteVoice(Sqlite, VoiceContract): ...
 
 
 class TestSqliteReading(Sqlite, ReadingContract): ...
+
+
+class TestSqliteArchive(Sqlite, ArchiveContract): ...
 
 
 class TestSqliteDecision(Sqlite, DecisionContract): ...

@@ -152,6 +152,9 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/RebuildGraph": lambda ids: memory_graph_pb2.RebuildGraphRequest(
         graph_id=ids.graph, request_id="rebuild"
     ),
+    "MemoryService/RestoreArchived": lambda ids: memory_graph_pb2.RestoreArchivedRequest(
+        graph_id=ids.graph, statement_ids=[ids.statement], request_id=f"back-{ids.statement}"
+    ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
     ),
@@ -265,6 +268,7 @@ NO_PLACE = {
     "MemoryService/EndStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/DenyStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/RestoreStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/RestoreArchived": "STATEMENT_NOT_FOUND",
     "MemoryService/JudgePair": "STATEMENT_NOT_FOUND",
     "MemoryService/EndVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
     "MemoryService/RestoreVoiceAspect": "VOICE_ASPECT_NOT_FOUND",

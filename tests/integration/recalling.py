@@ -118,6 +118,7 @@ async def a_memory(
             text=world.memory.text,
             voice=world.memory.voice,
             readings=world.memory.readings,
+            archive=world.memory.archive,
             revisions=world.memory.revisions,
             decisions=world.memory.decisions,
             vectors=world.vectors,

@@ -124,7 +124,9 @@ async def a_world(
     embedder, engine, clock = HashEmbedder(), ScriptedEngine(), Clock()
     vectors = vectors or ArrayVectorStore(embedder.dimension)
     parts = Parts(
-        stores=Stores(graph, memory.revisions, memory.voice, memory.decisions, memory.readings),
+        stores=Stores(
+            graph, memory.revisions, memory.voice, memory.decisions, memory.readings, memory.archive
+        ),
         text=memory.text,
         staging=memory.staging,
         vectors=vectors,

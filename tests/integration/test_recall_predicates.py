@@ -37,6 +37,7 @@ def recall_of(world: World) -> Recall:
             text=memory.text,
             voice=memory.voice,
             readings=memory.readings,
+            archive=memory.archive,
             revisions=memory.revisions,
             decisions=memory.decisions,
             vectors=world.vectors,

@@ -323,6 +323,7 @@ async def test_a_moved_graph_answers_alike_at_every_revision(
                 revisions=source.revisions,
                 decisions=source.decisions,
                 readings=source.readings,
+                archive=source.archive,
             )
         if Into.GRAPH not in into:
             target = replace(target, graph=source.graph)

@@ -751,6 +751,7 @@ class ReadGraphResponse(_message.Message):
     CLAIMS_FIELD_NUMBER: _builtins.int
     REVISION_FIELD_NUMBER: _builtins.int
     REVISION_AT_FIELD_NUMBER: _builtins.int
+    ARCHIVED_FIELD_NUMBER: _builtins.int
     entities: _builtins.int
     """Entities, predicates left out."""
     statements: _builtins.int
@@ -763,6 +764,8 @@ class ReadGraphResponse(_message.Message):
     """The latest published revision."""
     revision_at: _builtins.int
     """When it was begun; absent before the first."""
+    archived: _builtins.int
+    """Statements that are archived."""
     def __init__(
         self,
         *,
@@ -772,10 +775,11 @@ class ReadGraphResponse(_message.Message):
         claims: _builtins.int = ...,
         revision: _builtins.int = ...,
         revision_at: _builtins.int | None = ...,
+        archived: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_revision_at", b"_revision_at", "revision_at", b"revision_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_revision_at", b"_revision_at", "claims", b"claims", "entities", b"entities", "episodes", b"episodes", "revision", b"revision", "revision_at", b"revision_at", "statements", b"statements"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_revision_at", b"_revision_at", "archived", b"archived", "claims", b"claims", "entities", b"entities", "episodes", b"episodes", "revision", b"revision", "revision_at", b"revision_at", "statements", b"statements"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__revision_at: _TypeAlias = _typing.Literal["revision_at"]  # noqa: Y015
     _WhichOneofArgType__revision_at: _TypeAlias = _typing.Literal["_revision_at", b"_revision_at"]  # noqa: Y015

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from services.domain.ids import PassageId, RecordId, VoiceId
+from services.domain.ids import PassageId, RecordId, StatementId, VoiceId
 from services.domain.memory import DocumentVersion, Episode
 from services.domain.scope import Scope
 
@@ -42,7 +42,8 @@ class Purged:
 
     `voice`: aspects with their records. `records`: claims of the voice alone. `ends`: of the voice, whose
     reasons go. `targets`: ids whose decisions go, on either side; `reasons`: those of which only the reasons
-    go. `merges`: records of merges; `merge_reasons`: those of which only the reasons go.
+    go. `merges`: records of merges; `merge_reasons`: those of which only the reasons go. `statements`: whose
+    places in the archive go.
     """
 
     voice: Sequence[VoiceId] = ()
@@ -52,6 +53,7 @@ class Purged:
     reasons: Sequence[str] = ()
     merges: Sequence[RecordId] = ()
     merge_reasons: Sequence[RecordId] = ()
+    statements: Sequence[StatementId] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,6 +224,15 @@ reading_revocations = Table(
     Column("revoked_at", Int64, nullable=False),
 )
 
+archive = Table(
+    "memory_archive",
+    metadata,
+    _scope(),
+    Column("statement", Key, primary_key=True),
+    Column("archived_at", Int64, nullable=False, doc="the latest revision that archived it"),
+    Column("restored_at", Int64, nullable=False, doc="the latest that brought it back; 0: none did"),
+)
+
 decisions = Table(
     "memory_decisions",
     metadata,

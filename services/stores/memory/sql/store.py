@@ -7,6 +7,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from services.domain.scope import Scope
+from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.fences import Purged, Rewritten
 from services.stores.memory.port import (
     DecisionLog,
@@ -18,6 +19,7 @@ from services.stores.memory.port import (
     VoiceStore,
 )
 from services.stores.memory.sql import erasing, schema
+from services.stores.memory.sql.archive import SqlArchiveStore
 from services.stores.memory.sql.decisions import SqlDecisionLog
 from services.stores.memory.sql.fences import SqlFenceStore
 from services.stores.memory.sql.readings import SqlReadingStore
@@ -32,13 +34,14 @@ _ERASED = [table for table in reversed(schema.metadata.sorted_tables) if table i
 
 
 class SqlMemory:
-    """Text, staged facts, revisions, voice, readings, decisions on SQLite or PostgreSQL. Owns the engine."""
+    """The memory port's protocols on SQLite or PostgreSQL. Owns the engine."""
 
     text: TextStore
     staging: StagingStore
     revisions: RevisionLog
     voice: VoiceStore
     readings: ReadingStore
+    archive: ArchiveStore
     decisions: DecisionLog
     fences: FenceStore
 
@@ -49,6 +52,7 @@ class SqlMemory:
         self.revisions = SqlRevisionLog(self._database)
         self.voice = SqlVoiceStore(self._database)
         self.readings = SqlReadingStore(self._database)
+        self.archive = SqlArchiveStore(self._database)
         self.decisions = SqlDecisionLog(self._database)
         self.fences = SqlFenceStore(self._database)
 
