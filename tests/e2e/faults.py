@@ -1,6 +1,6 @@
 """Faults of a model server, each with the state in which a job must end: kept whole, or failed by name.
 
-All cases of a run are told at the same time, each to a tenant of its own, before the first is looked at.
+All cases of a run are told, some at a time, each to a tenant of its own, before the first is looked at.
 """
 
 import asyncio
@@ -18,6 +18,8 @@ from tests.doubles.model_server import ModelServer
 from tests.doubles.product import IMPATIENT, Product
 from tests.e2e.talking import Memory, balance
 
+AT_ONCE = 4
+"""Cases: so many that waiting costs little, so few that a slow machine's gateway refuses none."""
 SAID_ON = "2024-03-05"
 ENGINE_ATTEMPTS = 3
 STEP_ATTEMPTS = IMPATIENT.patience.attempts
@@ -89,7 +91,13 @@ def right_rules(cases: Sequence[Case]) -> list[Rule]:
 async def told(product: Product, server: ModelServer, cases: Sequence[Case]) -> Mapping[str, Ended]:
     """What became of each case, by whom it is about."""
 
+    places = asyncio.Semaphore(AT_ONCE)
+
     async def run(case: Case) -> Ended:
+        async with places:
+            return await one(case)
+
+    async def one(case: Case) -> Ended:
         memory = Memory(await product.tenant(case.who), "notes")
         if case.economy:
             settings = graph_pb2.GraphSettings(extraction_profile=graph_pb2.EXTRACTION_PROFILE_ECONOMY)

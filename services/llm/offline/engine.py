@@ -125,9 +125,9 @@ class OfflineEngine:
         named, told, said = task.entities, task.statements, task.voice
         resolved = tasks.Resolved(
             None if task.reflect is None else (await self.reflect(scope, task.reflect)).value,
-            tasks.JudgedEntities(() if named is None else judge_entities(named)),
-            tasks.Judged(() if told is None else judge_statements(told)),
-            tasks.JudgedVoice(() if said is None else judge_voice(said)),
+            tasks.JudgedEntities() if named is None else (await self.judge_entities(scope, named)).value,
+            tasks.Judged(()) if told is None else (await self.judge_statements(scope, told)).value,
+            tasks.JudgedVoice() if said is None else (await self.judge_voice(scope, said)).value,
         )
         return self._answer("resolve", began, resolved)
 
