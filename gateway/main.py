@@ -35,6 +35,7 @@ from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
 from gateway.commands.retrying import RetryJob
 from gateway.commands.rules import Rules
+from gateway.commands.summaries import Summaries
 from gateway.health import Probe
 from gateway.ingest.archiving import Archiving
 from gateway.ingest.background import Background
@@ -43,6 +44,8 @@ from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.erasing import Erasing
+from gateway.ingest.follower import Debounce, Follower
+from gateway.ingest.following import Following, FollowSettings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.retaining import RetentionSweep
@@ -171,6 +174,9 @@ async def open_gateway(
     await engine.launch()
     background = Background()
     stack.push_async_callback(background.close)
+    follower = _follower(settings, stores, services, steps, now)
+    follower.start()
+    stack.push_async_callback(follower.stop)
     retain = RetentionSweep(stores.retention, stores.jobs, stores.prices, pipeline)
     dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id, [retain])
     await dispatcher.start()
@@ -216,6 +222,28 @@ def _pipeline(
         erasing,
         settings.chunk_concurrency,
     )
+
+
+def _follower(
+    settings: GatewaySettings,
+    stores: Stores,
+    services: Services,
+    steps: Steps,
+    now: Callable[[], Instant],
+) -> Follower:
+    told = steps.settings
+    following = Following(
+        services,
+        stores.graphs,
+        stores.jobs,
+        stores.progress,
+        now,
+        FollowSettings(told.store_seconds, told.model_seconds, told.offered_models, told.providers),
+    )
+    debounce = Debounce(
+        settings.follow_quiet_seconds, settings.follow_longest_seconds, settings.follow_concurrency
+    )
+    return Follower(stores.follow_ups, following, debounce)
 
 
 def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
@@ -287,6 +315,9 @@ def _servicers(
         "RecallService": RecallServicer(
             Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name),
             reads,
+            Summaries(
+                services, stores.graphs, stores.follow_ups, background, steps.settings.store_seconds, now
+            ),
             policy,
         ),
         "JobService": JobsAndRetries(

@@ -44,21 +44,25 @@ class Receipts:
     async def _keep(self, job: Job, step: str, position: int, receipts: Sequence[values_pb2.Receipt]) -> None:
         if not receipts:
             return
-        stages = [
-            job_pb2.StageReceipt(
-                stage=receipt.stage,
-                model=receipt.model,
-                prompt_version=receipt.prompt_version,
-                calls=receipt.calls,
-                tokens_in=receipt.tokens_in,
-                tokens_out=receipt.tokens_out,
-                tokens_cached=receipt.tokens_cached,
-                duration_millis=round(receipt.milliseconds),
-            )
-            for receipt in receipts
-        ]
         named = of_attempt(job, step)
-        await self._progress.add_receipts(job.id, named, receipts[0].engine, stages, position)
+        await self._progress.add_receipts(job.id, named, receipts[0].engine, stages_of(receipts), position)
+
+
+def stages_of(receipts: Sequence[values_pb2.Receipt]) -> list[job_pb2.StageReceipt]:
+    """One for each, as a job shows it."""
+    return [
+        job_pb2.StageReceipt(
+            stage=receipt.stage,
+            model=receipt.model,
+            prompt_version=receipt.prompt_version,
+            calls=receipt.calls,
+            tokens_in=receipt.tokens_in,
+            tokens_out=receipt.tokens_out,
+            tokens_cached=receipt.tokens_cached,
+            duration_millis=round(receipt.milliseconds),
+        )
+        for receipt in receipts
+    ]
 
 
 def of_attempt(job: Job, step: str) -> str:

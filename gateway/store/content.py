@@ -15,6 +15,7 @@ from gateway.store.tables import (
     PROGRESS,
     api_keys,
     calls,
+    follow_ups,
     graphs,
     holds,
     ingestion_rules,
@@ -122,7 +123,11 @@ def _rows(scope: Scope, but: JobId) -> Sequence[tuple[Table, ColumnElement[bool]
     ruled = ingestion_rules.c.tenant == scope.tenant
     if scope.graph:
         ruled = and_(ruled, ingestion_rules.c.graph == scope.graph)
+    followed = follow_ups.c.tenant == scope.tenant
+    if scope.graph:
+        followed = and_(followed, follow_ups.c.graph == scope.graph)
     return (
+        (follow_ups, followed),
         (ingestion_rules, ruled),
         (requests, asked),
         (calls, named),

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.errors import GraphExists, Overloaded
 from gateway.store.clock import DatabaseClock
 from gateway.store.erasing import refuse_erased
+from gateway.store.follow_ups import want
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
 from gateway.store.retention import first_due
@@ -114,6 +115,8 @@ class Imports:
                 .where(_is(scope), graphs.c.import_owner == owner)
                 .values(import_owner=None, import_leased_until=None)
             )
+            if finished.rowcount:
+                await want(connection, self._clock, scope)
         return bool(finished.rowcount)
 
     async def give_up(self, scope: Scope, owner: str) -> None:

@@ -19,6 +19,7 @@ from gateway.errors import HoldExpired, JobFinished, JobNotFailed, JobNotFound, 
 from gateway.store.bell import Bell
 from gateway.store.clock import DatabaseClock
 from gateway.store.erasing import refuse_erased
+from gateway.store.follow_ups import want
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Accepted, Job, JobFilter, JobState, Marking, Order, Outcome
 from gateway.store.lease import JobTakenOver, Lease, lease_on
@@ -295,6 +296,8 @@ class Jobs:
             )
             if ended.rowcount:
                 await self._settle(connection, found, outcome)
+                if found.scope.graph and max(found.revision, outcome.revision):
+                    await want(connection, self._clock, found.scope, job)
                 await connection.execute(delete(outbox).where(outbox.c.job == job))
             final = await self._read(connection, tenant, job)
         self._bell.ring(job)

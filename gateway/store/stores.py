@@ -15,6 +15,7 @@ from gateway.store.clock import DatabaseClock
 from gateway.store.content import Content
 from gateway.store.erasures import Erasures
 from gateway.store.executors import Executors
+from gateway.store.follow_ups import FollowUps
 from gateway.store.graphs import Graphs
 from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
@@ -57,6 +58,7 @@ class Stores:
     content: Content
     progress: Progress
     executors: Executors
+    follow_ups: FollowUps
     backlog: Backlog
     job_view: JobView
     balance_watch: BalanceWatch
@@ -126,6 +128,7 @@ async def open_stores(
         content=Content(database, progress_database),
         progress=progress,
         executors=Executors(database, clock),
+        follow_ups=FollowUps(database, clock),
         backlog=Backlog(database, clock),
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
         balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),

@@ -250,6 +250,21 @@ goodwill_days = Table(
     Column("amount", Int64, nullable=False),
 )
 
+follow_ups = Table(
+    "follow_ups",
+    LEDGER,
+    Column("tenant", Key, primary_key=True),
+    Column("graph", Key, primary_key=True),
+    Column("wanted", Int64, nullable=False, comment="how often the graph changed"),
+    Column("first_at", Int64, nullable=False, index=True),
+    Column("last_at", Int64, nullable=False),
+    Column("not_before", Int64, nullable=False, comment="after a failure"),
+    Column("owner", Key, nullable=False),
+    Column("leased_until", Int64, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("job", Key, nullable=False, comment="the latest that changed it; empty: a call did"),
+)
+
 text_days = Table(
     "text_days",
     LEDGER,

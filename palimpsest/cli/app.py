@@ -21,6 +21,7 @@ from palimpsest.cli import (
     predicates,
     recalling,
     status,
+    summaries,
     voices,
 )
 from palimpsest.cli.exits import Exit
@@ -50,6 +51,9 @@ app.add_typer(documents.app(), name="document", rich_help_panel="Memory")
 app.add_typer(documents.sources(), name="source", rich_help_panel="Memory")
 app.add_typer(entities.app(), name="entity", rich_help_panel="Memory")
 app.add_typer(voices.app(), name="voice", rich_help_panel="Memory")
+app.add_typer(summaries.sessions(), name="session", rich_help_panel="Memory")
+app.add_typer(summaries.labels(), name="label", rich_help_panel="Memory")
+app.add_typer(summaries.personas(), name="persona", rich_help_panel="Memory")
 app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")
 app.add_typer(predicates.app(), name="predicate", rich_help_panel="Memory")
 app.add_typer(jobs.app(), name="job", rich_help_panel="Credits and jobs")

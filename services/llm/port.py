@@ -142,6 +142,10 @@ class Engine(Protocol):
         """`reflect` and the judgements, those that the task holds, as one task."""
         ...
 
+    async def summarise(self, scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]: ...
+
+    async def portray(self, scope: Scope, task: tasks.Portray) -> Answer[tasks.Portrayed]: ...
+
 
 class Embedder(Protocol):
     """Turns text into unit vectors. The same text gives the same vector."""

@@ -13,7 +13,14 @@ from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
 from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.lexicons import Lexicons
-from services.stores.memory.port import DecisionLog, ReadingStore, RevisionLog, TextStore, VoiceStore
+from services.stores.memory.port import (
+    DecisionLog,
+    ReadingStore,
+    RevisionLog,
+    SummaryStore,
+    TextStore,
+    VoiceStore,
+)
 from services.stores.vectors.port import VectorStore
 
 
@@ -40,6 +47,7 @@ class Parts:
     archive: ArchiveStore
     revisions: RevisionLog
     decisions: DecisionLog
+    summaries: SummaryStore
     vectors: VectorStore
     embedder: Embedder
     vocabulary: Vocabulary

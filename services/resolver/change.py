@@ -94,6 +94,8 @@ class Draft:
     """Ends and denials that a user's call revokes."""
     judged: list[RecordId] = field(default_factory=list)
     """Verdicts that a user's call records."""
+    episodes: tuple[EpisodeId, ...] = ()
+    """Episodes that the draft revokes."""
     archived: set[StatementId] = field(default_factory=set)
     restored: set[StatementId] = field(default_factory=set)
     """Statements that go to the archive, or come back: nothing else of them changes."""
@@ -158,6 +160,12 @@ class Outcome:
     ends: int = 0
     denials: int = 0
     revoked: Revoked = Revoked()
+    statements_moved: tuple[StatementId, ...] = ()
+    """Those made earlier whose spans or sentence are others since: what was written of them is old."""
+    voice_moved: tuple[VoiceId, ...] = ()
+    """Likewise, of the voice."""
+    episodes: tuple[EpisodeId, ...] = ()
+    """Of a revocation: those that were deleted."""
     statements_expired: tuple[StatementId, ...] = ()
     """Believed before, at any world time, and not at all any more."""
     undone: tuple[RecordId, ...] = ()

@@ -42,6 +42,7 @@ from services.stores.memory.port import (
     ReadingStore,
     RevisionEntry,
     RevisionLog,
+    SummaryStore,
     VoiceForgetting,
     VoiceStore,
 )
@@ -72,6 +73,7 @@ class Stores:
     decisions: DecisionLog
     readings: ReadingStore
     archive: ArchiveStore
+    summaries: SummaryStore
 
 
 class Publisher:
@@ -205,6 +207,9 @@ class Publisher:
             )
         if gone := [*change.unsupported, *change.unsupported_voice, *orphans]:
             await self._stores.decisions.forget_text(scope, gone)
+        retold = [id for id, _ in (*change.retold, *change.voice_retold)]
+        if gone := [*change.unsupported, *change.unsupported_voice, *retold]:
+            await self._stores.summaries.forget(scope, revision, gone)
         return orphans
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
@@ -325,6 +330,11 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
     before = {span.statement for span in known if span.invalid_at is None}
     after = {span.statement for span in (*still, *spans.opened) if span.invalid_at is None}
     claimed = {claim.statement for claim in draft.claims.values()}
+    moved = {span.statement for span in (*spans.opened, *spans.closed)} | set(draft.retold)
+    moved |= draft.archived | draft.restored
+    heard = {one.voice for one in draft.voice_claims.values()}
+    heard |= {one.voice for one in draft.voice_ends.values()}
+    heard |= {*draft.voice_revoked.values(), *draft.voice_undone.values(), *draft.voice_retold}
     return Outcome(
         entities_added=tuple(
             sorted(entity.id for entity in draft.entities.values() if entity.type is not EntityType.PREDICATE)
@@ -350,4 +360,7 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         receipts=tuple(draft.receipts),
         reads_as=draft.reads_as,
         context=draft.context,
+        statements_moved=tuple(sorted(moved - set(draft.statements))),
+        voice_moved=tuple(sorted(heard - set(draft.voice))),
+        episodes=draft.episodes,
     )

@@ -12,6 +12,7 @@ from tests.contracts.memory_erasing import ErasingContract
 from tests.contracts.memory_known import KnownContract
 from tests.contracts.memory_log import DecisionContract, RevisionContract
 from tests.contracts.memory_readings import ReadingContract
+from tests.contracts.memory_summaries import SummaryContract
 from tests.contracts.memory_text import TextContract, TextIsolationContract
 from tests.contracts.memory_voice import VoiceContract
 
@@ -26,6 +27,7 @@ __all__ = [
     "ReadingContract",
     "RevisionContract",
     "StagingContract",
+    "SummaryContract",
     "TextContract",
     "TextIsolationContract",
     "VoiceContract",

@@ -17,6 +17,7 @@ from tests.contracts.memory_store import (
     ReadingContract,
     RevisionContract,
     StagingContract,
+    SummaryContract,
     TextContract,
     TextIsolationContract,
     VoiceContract,
@@ -79,3 +80,6 @@ class TestPostgresArchive(Postgres, ArchiveContract): ...
 
 
 class TestPostgresDecision(Postgres, DecisionContract): ...
+
+
+class TestPostgresSummary(Postgres, SummaryContract): ...

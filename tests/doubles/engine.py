@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from services.domain.scope import Scope
 from services.llm import tasks
+from services.llm.offline.telling import portray, summarise
 from services.llm.port import Answer, Receipt
 
 T = TypeVar("T")
@@ -14,10 +15,12 @@ JudgePredicates = Callable[[tasks.JudgeStatements], Sequence[tasks.PredicateVerd
 Judge = Callable[[tasks.JudgeStatements], Sequence[tasks.PairVerdict]]
 JudgeEntities = Callable[[tasks.JudgeEntities], Sequence[tasks.EntityVerdict]]
 JudgeVoice = Callable[[tasks.JudgeVoice], Sequence[tasks.VoiceVerdict]]
+Summarise = Callable[[tasks.Summarise], tasks.Summarised]
+Portray = Callable[[tasks.Portray], tasks.Portrayed]
 
 
 class ScriptedEngine:
-    """Says nothing unless told to. `asked` keeps every task, in order."""
+    """Says nothing unless told to, but tells facts as the rules do. `asked` keeps every task, in order."""
 
     name = "scripted"
     judges_predicates = True
@@ -33,6 +36,8 @@ class ScriptedEngine:
         self.judge_of_predicates: JudgePredicates = lambda _: ()
         self.judge_of_entities: JudgeEntities = lambda _: ()
         self.judge_of_voice: JudgeVoice = lambda _: ()
+        self.summary_of: Summarise = summarise
+        self.portrait_of: Portray = portray
 
     async def normalise(self, _scope: Scope, task: tasks.Normalise) -> Answer[tasks.Normalised]:
         return self._answer("normalise", task, tasks.Normalised(narrative=self.narrative))
@@ -98,6 +103,12 @@ class ScriptedEngine:
             nothing.voice if task.voice is None else (await self.judge_voice(scope, task.voice)).value,
         )
         return Answer(resolved, self._receipt("resolve"))
+
+    async def summarise(self, _scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]:
+        return self._answer("summarise", task, self.summary_of(task))
+
+    async def portray(self, _scope: Scope, task: tasks.Portray) -> Answer[tasks.Portrayed]:
+        return self._answer("portray", task, self.portrait_of(task))
 
     def _answer(self, stage: str, task: object, value: T) -> Answer[T]:
         self.asked.append(task)

@@ -124,6 +124,9 @@ async def a_product(
         "drain_seconds": 0.5,
         "tenant_requests_per_second": 10_000,
         "admission_wait_seconds": 300,
+        # What follows ingests is made when a test asks for it.
+        "follow_quiet_seconds": 3600,
+        "follow_longest_seconds": 3600,
     }
     gateway = GatewaySettings(**(common | urls | dict(settings or {})))
     embedder = HashEmbedder()

@@ -121,6 +121,7 @@ async def a_memory(
             archive=world.memory.archive,
             revisions=world.memory.revisions,
             decisions=world.memory.decisions,
+            summaries=world.memory.summaries,
             vectors=world.vectors,
             embedder=embedder,
             vocabulary=vocabulary(single),

@@ -125,7 +125,13 @@ async def a_world(
     vectors = vectors or ArrayVectorStore(embedder.dimension)
     parts = Parts(
         stores=Stores(
-            graph, memory.revisions, memory.voice, memory.decisions, memory.readings, memory.archive
+            graph,
+            memory.revisions,
+            memory.voice,
+            memory.decisions,
+            memory.readings,
+            memory.archive,
+            memory.summaries,
         ),
         text=memory.text,
         staging=memory.staging,

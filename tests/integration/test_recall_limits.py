@@ -50,8 +50,9 @@ class TestDegraded:
         await wen(memory)
         world = memory.world
         parts = Parts(
-            world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
-            world.memory.decisions, world.vectors,
+            world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.archive,
+            world.memory.revisions,
+            world.memory.decisions, world.memory.summaries, world.vectors,
             BrokenEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
@@ -70,8 +71,9 @@ class TestDegraded:
         world = memory.world
         parts = Parts(
             broken,  # type: ignore[arg-type]  # fails whatever is asked
-            world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
-            world.memory.decisions, world.vectors, HashEmbedder(), vocabulary(()),
+            world.memory.text, world.memory.voice, world.memory.readings, world.memory.archive,
+            world.memory.revisions,
+            world.memory.decisions, world.memory.summaries, world.vectors, HashEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
         with pytest.raises(StoreUnavailable):

@@ -40,6 +40,7 @@ def recall_of(world: World) -> Recall:
             archive=memory.archive,
             revisions=memory.revisions,
             decisions=memory.decisions,
+            summaries=memory.summaries,
             vectors=world.vectors,
             embedder=world.parts.embedder,
             vocabulary=world.parts.vocabulary,

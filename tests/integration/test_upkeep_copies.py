@@ -112,7 +112,15 @@ def over(world: World, stores: Stores) -> World:
     """The world's resolver over other stores; its `parts` name them, `graph` and `memory` do not."""
     parts = replace(
         world.parts,
-        stores=Resolving(stores.graph, stores.revisions, stores.voice, stores.decisions, stores.readings),
+        stores=Resolving(
+            stores.graph,
+            stores.revisions,
+            stores.voice,
+            stores.decisions,
+            stores.readings,
+            stores.archive,
+            world.memory.summaries,
+        ),
         text=stores.text,
         vectors=stores.vectors,
     )

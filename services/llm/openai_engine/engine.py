@@ -113,6 +113,14 @@ class OpenAIEngine:
     async def resolve(self, scope: Scope, task: tasks.Resolve) -> Answer[tasks.Resolved]:
         return await self._run(prompts.RESOLVE, scope, task)
 
+    async def summarise(self, scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]:
+        return await self._run(prompts.SUMMARISE, scope, task)
+
+    async def portray(self, scope: Scope, task: tasks.Portray) -> Answer[tasks.Portrayed]:
+        if not task.facts:
+            return self._free(prompts.PORTRAY, task, tasks.Portrayed(()))
+        return await self._run(prompts.PORTRAY, scope, task)
+
     async def _run(self, prompt: Prompt[TaskT, ReplyT, ValueT], scope: Scope, task: TaskT) -> Answer[ValueT]:
         meter = Meter()
         started = time.perf_counter()

@@ -7,8 +7,10 @@ from services.llm.prompts.judge_entities import JUDGE_ENTITIES
 from services.llm.prompts.judge_statements import JUDGE_STATEMENTS
 from services.llm.prompts.judge_voice import JUDGE_VOICE
 from services.llm.prompts.normalise import NORMALISE
+from services.llm.prompts.portray import PORTRAY
 from services.llm.prompts.reflect import REFLECT
 from services.llm.prompts.resolve import RESOLVE
+from services.llm.prompts.summarise import SUMMARISE
 from services.llm.prompts.understand import UNDERSTAND
 
 ALL = (
@@ -22,6 +24,8 @@ ALL = (
     JUDGE_VOICE,
     UNDERSTAND,
     RESOLVE,
+    SUMMARISE,
+    PORTRAY,
 )
 
 __all__ = [
@@ -33,7 +37,9 @@ __all__ = [
     "JUDGE_STATEMENTS",
     "JUDGE_VOICE",
     "NORMALISE",
+    "PORTRAY",
     "REFLECT",
     "RESOLVE",
+    "SUMMARISE",
     "UNDERSTAND",
 ]

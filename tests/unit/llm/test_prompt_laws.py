@@ -36,6 +36,8 @@ PREFIXES = {
     "judge_voice": ("1", "64776db83a2b"),
     "understand": ("1", "6a2be4d6fe06"),
     "resolve": ("1", "6b9bb007a1a0"),
+    "summarise": ("1", "3db478de774f"),
+    "portray": ("1", "d06e418a6dc1"),
 }
 """By prompt: its version, and the beginning of a digest of its prefix and schema."""
 
@@ -130,6 +132,8 @@ ENTITIES = st.lists(
     st.builds(tasks.NamedEntity, TEXT, st.sampled_from(EntityType), FACTS, st.booleans()), max_size=3
 )
 PREDICATES = st.lists(st.builds(tasks.NamedPredicate, TEXT, TEXTS, TEXT), max_size=3)
+TOLD = st.lists(st.builds(tasks.ToldFact, TEXT, TEXT, TIMES, TIMES, TEXT, TEXT, TEXT), max_size=3)
+SENTENCES = st.lists(st.builds(tasks.ToldSentence, TEXT, st.just((0,))), max_size=3)
 TASKS: dict[str, st.SearchStrategy[Any]] = {
     "normalise": st.builds(tasks.Normalise, TURNS, SETTINGS),
     "extract_world": st.builds(tasks.Extract, TURNS, TEXT, SETTINGS),
@@ -142,6 +146,8 @@ TASKS: dict[str, st.SearchStrategy[Any]] = {
     ),
     "judge_voice": st.builds(tasks.JudgeVoice, VOICE_FACTS, FACTS, PAIRS, SETTINGS),
     "understand": st.builds(tasks.Understand, TURNS, SETTINGS),
+    "summarise": st.builds(tasks.Summarise, TOLD, TEXTS, SETTINGS),
+    "portray": st.builds(tasks.Portray, TOLD, SENTENCES, TEXTS, SETTINGS),
 }
 TASKS["resolve"] = st.builds(
     tasks.Resolve,

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
+from services.stores.memory.sql.summary_tables import SummaryTables
 from services.stores.sql.migrations import Schema
 from services.stores.sql.rows import Int64, Key, Prose
 
@@ -253,3 +254,5 @@ decisions = Table(
     Index("memory_decisions_clock", "scope", "at", "id"),
     Index("memory_decisions_other", "scope", "other"),
 )
+
+summaries = SummaryTables(metadata)

@@ -15,6 +15,7 @@ from services.stores.memory.port import (
     ReadingStore,
     RevisionLog,
     StagingStore,
+    SummaryStore,
     TextStore,
     VoiceStore,
 )
@@ -25,6 +26,7 @@ from services.stores.memory.sql.fences import SqlFenceStore
 from services.stores.memory.sql.readings import SqlReadingStore
 from services.stores.memory.sql.revisions import SqlRevisionLog
 from services.stores.memory.sql.staging import SqlStagingStore
+from services.stores.memory.sql.summaries import SqlSummaryStore
 from services.stores.memory.sql.text import SqlTextStore
 from services.stores.memory.sql.voice import SqlVoiceStore
 from services.stores.sql.database import Database
@@ -44,6 +46,7 @@ class SqlMemory:
     archive: ArchiveStore
     decisions: DecisionLog
     fences: FenceStore
+    summaries: SummaryStore
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._database = Database(engine, schema.SCHEMA.component)
@@ -55,6 +58,7 @@ class SqlMemory:
         self.archive = SqlArchiveStore(self._database)
         self.decisions = SqlDecisionLog(self._database)
         self.fences = SqlFenceStore(self._database)
+        self.summaries = SqlSummaryStore(self._database)
 
     @classmethod
     async def open(cls, engine: AsyncEngine, *, migrate: bool = True) -> Self:
