@@ -3,6 +3,8 @@
 One product, one model server; each test has tenants of its own, so that nothing of one is told in another.
 """
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -204,14 +206,23 @@ async def test_what_may_mean_something_passes_the_gate(thrifty: Thrifty) -> None
 async def test_short_messages_of_a_session_that_wait_are_understood_in_one_go(thrifty: Thrifty) -> None:
     memory = await thrifty.memory(ECONOMY)
     cities = ("Graz", "Linz", "Wels", "Enns", "Steyr")
-    slow = Rule("understand", "Batchville", lambda asked: replies.late(300, understood(asked)), times=1)
-    thrifty.server.rules.append(slow)
+    begun, go = threading.Event(), threading.Event()
+
+    def held(asked: Asked) -> replies.Reply:
+        begun.set()
+        assert go.wait(60), "the others never came"
+        return understood(asked)
+
+    thrifty.server.rules.append(Rule("understand", "Batchville", held, times=1))
     said = ["I visited Batchville.", *(f"I visited {city}." for city in cities)]
     before = len(thrifty.server.asked)
     add = memory.tenant.memory.AddEpisode
-    accepted = [
-        await memory.tenant.call(add, memory.episode(one, "2025-06-30", session_id="batch")) for one in said
-    ]
+    prepared = {"session_id": "batch", "wait_for": episode_pb2.CHUNK_STAGE_PREPROCESSED}
+    accepted = []
+    for one in said:
+        accepted.append(await memory.tenant.call(add, memory.episode(one, "2025-06-30", **prepared)))
+        await asyncio.to_thread(begun.wait, 60)
+    go.set()
     jobs = [await memory.end_of(one.job.job_id) for one in accepted]
     assert {job.state for job in jobs} == {job_pb2.JOB_STATE_SUCCEEDED}
     drawn = [one for one in thrifty.server.asked[before:] if one.task == "understand"]
