@@ -76,6 +76,7 @@ class Steps:
         self._jobs = jobs
         self._progress = progress
         self._prices = prices
+        self._rules = rules
         self.settings = settings
         self._receipts = Receipts(progress)
         self._understanding = Understanding(
@@ -146,6 +147,7 @@ class Steps:
                 job_id=job_id,
                 source=source_in(asked, job.created_at),
                 relevance_gate=settings.relevance_gate != graph_pb2.SAVING_OFF,
+                distrusted=(await self._rules.for_text(job.scope, asked.source)).distrusted,
             )
             done = await self._services.call(
                 job.scope, self._services.preprocessor.Preprocess, request, self.settings.model_seconds

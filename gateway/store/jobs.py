@@ -40,7 +40,7 @@ HOLD_SECONDS = 3600.0
 _DISPATCH = Across("dispatch")
 _EPOCH = func.coalesce(jobs.c.epoch, 0)
 _RETRYABLE = and_(
-    jobs.c.state.in_([JobState.PARTIAL, JobState.FAILED]),
+    jobs.c.state.in_([JobState.PARTIAL, JobState.FAILED, JobState.SUCCEEDED]),
     jobs.c.finished_at.is_not(None),
     jobs.c.unfinished_work.is_not(None),
 )
@@ -91,7 +91,7 @@ class Jobs:
         """Opens an ended job for what is left of it: key, hold (`JOB.n`) and payload in one transaction.
 
         The same key with the same payload answers the job, as it stands. Raises JobNotFound, JobNotFailed
-        (unless it is PARTIAL or FAILED with chunks that failed), and as `accept`.
+        (unless it has ended, not by a cancel, with chunks that failed or are held back), and as `accept`.
         """
         tenant = order.scope.tenant
         async with self._database.write(order.scope) as connection:

@@ -6,7 +6,6 @@ from palimpsest.cli import (
     adding,
     asserting,
     auditing,
-    batching,
     diffing,
     documents,
     entities,
@@ -44,7 +43,7 @@ def options() -> None:
     """Room for the help of the app; each command has options of its own."""
 
 
-for module in (adding, batching, asserting, recalling, facts, diffing, judging, auditing, erasing):
+for module in (adding, asserting, recalling, facts, diffing, judging, auditing, erasing):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(documents.app(), name="document", rich_help_panel="Memory")

@@ -315,7 +315,9 @@ class _NothingReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Nothing
     NOTHING_REASON_EXCLUDED_BY_RULE: _NothingReason.ValueType  # 6
     """An ingestion rule left nothing over."""
     NOTHING_REASON_QUARANTINED: _NothingReason.ValueType  # 7
-    """Held back for review: instruction-shaped text of a source with little trust."""
+    """Held back for review: instruction-shaped text of a source with little trust. No model has seen it, and no
+    recall shows it.
+    """
 
 class NothingReason(_NothingReason, metaclass=_NothingReasonEnumTypeWrapper):
     """Why a chunk ended with nothing to remember. Its credits are refunded in full."""
@@ -335,5 +337,7 @@ NOTHING_REASON_RECALLED_TEXT: NothingReason.ValueType  # 5
 NOTHING_REASON_EXCLUDED_BY_RULE: NothingReason.ValueType  # 6
 """An ingestion rule left nothing over."""
 NOTHING_REASON_QUARANTINED: NothingReason.ValueType  # 7
-"""Held back for review: instruction-shaped text of a source with little trust."""
+"""Held back for review: instruction-shaped text of a source with little trust. No model has seen it, and no
+recall shows it.
+"""
 Global___NothingReason: _TypeAlias = NothingReason  # noqa: Y015

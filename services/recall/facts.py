@@ -8,7 +8,7 @@ from services.domain.ids import EntityId, StatementId
 from services.recall.asking import Asking, dense_leg
 from services.recall.care import at_once
 from services.recall.fuse import Leg
-from services.recall.ranking import FactFound, rank_facts, standing_of, with_slots
+from services.recall.ranking import FactFound, by_confidence, rank_facts, standing_of, with_slots
 from services.recall.readings import shown_as, steps_as
 from services.recall.seeds import MAX_FOUND, weighed
 from services.recall.slots import Slots, read_slots
@@ -21,6 +21,8 @@ from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
 WIDTH = 40
 """Hits asked of each search at first, or twice what is wanted."""
+WEIGHED = 2
+"""How many times what is wanted is weighed by confidence: so far the unsure can fall behind."""
 WIDENINGS = 3
 """How often a search that the filters left too little of is asked again for four times as many."""
 TIME_HITS = 100
@@ -61,8 +63,9 @@ class Facts:
             if len(views) >= limit or not full or widening == WIDENINGS - 1:
                 break
             width *= 4
-        found = rank_facts(asking, legs, views, reached)[:limit]
-        own = await asking.care.of(self._records(asking, found), None)
+        ranked = rank_facts(asking, legs, views, reached)[: WEIGHED * limit]
+        own = await asking.care.of(self._records(asking, ranked), None)
+        found = by_confidence(ranked, own, asking.known.at)[:limit]
         slots = await asking.care.of(self._slots(asking, found[:SLOTS], own), {})
         return FactsFound(with_slots(asking.time, found, slots)[:limit], own)
 

@@ -43,13 +43,14 @@ from services.stores.paging import Listed, Page
 
 @dataclass(frozen=True, slots=True)
 class EpisodeFilter:
-    """Every field that is set must match. Said in `[since, until)`."""
+    """Every field that is set must match. Said in `[since, until)`. `held`: only those held back."""
 
     session: SessionId | None = None
     document: DocumentId | None = None
     source: str = ""
     since: Instant | None = None
     until: Instant | None = None
+    held: bool = False
 
 
 class TextStore(DocumentTexts, Protocol):
@@ -93,7 +94,7 @@ class TextStore(DocumentTexts, Protocol):
     async def recent(
         self, scope: Scope, session: SessionId, before: Instant, limit: int
     ) -> Sequence[Episode]:
-        """The session's latest episodes saved before a clock time, newest first."""
+        """The session's latest saved before a clock time, newest first; none that is held back."""
         ...
 
     async def known_hashes(
@@ -134,7 +135,6 @@ class TextStore(DocumentTexts, Protocol):
 
     async def latest_episodes(self, scope: Scope, where: EpisodeFilter, page: Page) -> Listed[Episode]:
         """Latest reference time first, then the greater id; deleted ones left out.
-
         Raises ValueError for a position that this list did not give.
         """
         ...
@@ -163,7 +163,7 @@ class TextStore(DocumentTexts, Protocol):
         ...
 
     async def mark_learned(self, scope: Scope, episode: EpisodeId) -> None:
-        """Takes back `mark_unlearned`. Idempotent."""
+        """Takes back `mark_unlearned`; what was held back is held no longer. Idempotent."""
         ...
 
     async def count_episodes(self, scope: Scope) -> int: ...
