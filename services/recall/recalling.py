@@ -12,12 +12,14 @@ from services.domain.scope import Scope
 from services.recall.answer import Messages, plan_out
 from services.recall.answerable import answerable
 from services.recall.asking import Asking, says_something
+from services.recall.beside import Beside
 from services.recall.block import fact_items, merged, passage_items, voice_items
 from services.recall.care import Care, at_once
 from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
+from services.recall.followed import Followed
 from services.recall.mentions import AliasTable, speaks_of_self
 from services.recall.pack import pack
 from services.recall.parts import Parts
@@ -31,6 +33,7 @@ from services.recall.seeds import Hints, Names
 from services.recall.standing import Time
 from services.recall.terms import terms
 from services.recall.texts_index import TextsIndex, passage_terms
+from services.recall.topics import TopicReader, Topics
 from services.recall.voices import VoiceFound, Voices
 from services.stores.graph.port import Records
 from services.stores.memory.lexicons import Lexicons
@@ -64,6 +67,8 @@ class Recalling:
         self._facts = Facts(parts.graph, parts.vectors, lexicons)
         self._passages = Passages(parts.text, parts.vectors)
         self._voices = Voices(parts.voice, parts.vectors)
+        self._topics = TopicReader(parts.summaries, parts.text)
+        self._beside = Beside(Followed(parts, readings), parts.text)
 
     async def __call__(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
         """Raises ValidationFailed, EntityNotFound, RevisionNotReady; unless `allow_degraded` also
@@ -83,7 +88,13 @@ class Recalling:
         )
         packed = pack(items, question.limits.tokens)
         messages = Messages(described, names, packed, question.explain)
+        wanted = (request.include_summaries, request.include_persona)
+        summaries, persona = await care.of(
+            self._beside.of(asking, wanted, found.facts, found.passages), ((), None)
+        )
         return pb.RecallResponse(
+            summaries=summaries,
+            persona=persona,
             facts=messages.facts(found.facts),
             passages=messages.passages(found.passages),
             voice=messages.voice(found.voice),
@@ -125,15 +136,19 @@ class Recalling:
         whole = index is not None and await care.of(self._asks_the_archive(scope, time, known, index), True)
         if whole:
             index = await care.of(self.whole_shelf.get(scope, known.current), None)
+        words = terms(question.asked.query)
+        nothing = Topics(frozenset() if question.labels else None)
+        topics = await care.of(self._topics.of(scope, question.labels, words), nothing)
         asking = Asking(
             scope=scope,
+            topics=topics,
             question=question,
             plan=plan,
             time=time,
             known=known,
             reads=reads,
             hints=hints.entities,
-            terms=terms(question.asked.query),
+            terms=words,
             vector=embedding.result(),
             facts_index=index,
             texts_index=texts.result(),

@@ -60,7 +60,7 @@ KEPT = [
 ]
 FAILED = [
     economy("Moritz", replies.answer({"triples": 3}), 2, "MODEL_OUTPUT_INVALID"),
-    economy("Paula", replies.rate_limited(0.05), EVERY_TIME, "MODEL_RATE_LIMITED", retryable=True),
+    economy("Paula", replies.rate_limited(0.05), ENGINE_ATTEMPTS, "MODEL_RATE_LIMITED", retryable=True),
     Case(
         f"{HASTY}Theo",
         of_task("normalise", replies.late(3_000, replies.text(""))),

@@ -1,6 +1,6 @@
 """A model that answers badly or not at all: the text is kept, repaired, or failed for a reason that is named.
 
-All cases run at the same time, each with a tenant of its own, before the first is looked at.
+All cases run, a few at a time, each with a tenant of its own, before the first is looked at.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -62,10 +62,11 @@ BADLY = [
     Case(
         "Vera",
         of_world(replies.rate_limited(0.05)),
-        ENGINE_ATTEMPTS * STEP_ATTEMPTS,
+        ENGINE_ATTEMPTS,
         "MODEL_RATE_LIMITED",
         retryable=True,
     ),
+    Case("Ulla", of_world(replies.rate_limited(90)), 1, "MODEL_RATE_LIMITED", retryable=True),
     Case(
         "Willi",
         of_world(replies.dropped()),
