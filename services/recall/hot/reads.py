@@ -22,8 +22,8 @@ from services.stores.graph.port import (
     Step,
     Together,
 )
-from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
-from services.stores.paging import Page
+from services.stores.memory.port import EpisodeFilter, RevisionLog, TextStore, VoiceStore
+from services.stores.paging import Listed, Page
 from services.stores.vectors.port import Collection, Consistency, Hit, Vector, VectorFilter, VectorStore
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ class TextReads(Protocol):
     async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]: ...
 
     async def passages(self, scope: Scope, ids: Sequence[PassageId]) -> Sequence[Passage]: ...
+
+    async def passages_of(self, scope: Scope, episode: EpisodeId) -> Sequence[Passage]: ...
+
+    async def latest_episodes(self, scope: Scope, where: EpisodeFilter, page: Page) -> Listed[Episode]: ...
 
 
 class VoiceReads(Protocol):
@@ -199,6 +203,12 @@ class SaidReads:
     async def passages(self, scope: Scope, ids: Sequence[PassageId]) -> Sequence[Passage]:
         index = self._held(scope)
         return await self._text.passages(scope, ids) if index is None else index.texts.passages(ids)
+
+    async def passages_of(self, scope: Scope, episode: EpisodeId) -> Sequence[Passage]:
+        return await self._text.passages_of(scope, episode)
+
+    async def latest_episodes(self, scope: Scope, where: EpisodeFilter, page: Page) -> Listed[Episode]:
+        return await self._text.latest_episodes(scope, where, page)
 
     async def aspects(self, scope: Scope, ids: Sequence[VoiceId]) -> Sequence[VoiceAspect]:
         index = self._held(scope)
