@@ -15,6 +15,8 @@ CODE := palimpsest services gateway tests benchmarks scripts
 WORKERS ?= -n 3 --dist loadfile --no-loadscope-reorder
 # Tests start many processes: each would compile all that it imports where an environment forbids bytecode.
 export PYTHONDONTWRITEBYTECODE :=
+LOCK := $(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --no-config
 KEEP ?=
 STORES ?= embedded
 UPGRADE ?=
@@ -38,10 +40,9 @@ $(STAMP): constraints.txt pyproject.toml
 	@touch $@
 
 .PHONY: lock
-lock: setup ## Resolves pyproject.toml into constraints.txt; UPGRADE=1 takes newer versions too.
-	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) \
-	  --no-header --no-annotate --no-emit-index-url --no-emit-find-links --no-config \
-	  --extra server --group dev pyproject.toml -o constraints.txt
+lock: setup ## Resolves pyproject.toml into constraints.txt, and what servers need of it; UPGRADE=1 takes newer ones.
+	$(LOCK) $(if $(UPGRADE),--upgrade) --extra server --group dev pyproject.toml -o constraints.txt
+	$(LOCK) --constraint constraints.txt --extra server --group build pyproject.toml -o constraints-server.txt
 
 .PHONY: protos
 protos: setup ## Generates the Python stubs from protos/.

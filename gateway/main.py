@@ -55,6 +55,7 @@ from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.stores import Stores, open_stores
 from palimpsest.tls import SCHEME
 from services.domain.instants import Instant
+from services.runtime import telemetry
 from services.runtime.assertion import Signer
 from services.runtime.databases import service_databases
 from services.runtime.probing import STORES
@@ -72,6 +73,7 @@ class OpenGateway:
     served: frozenset[str]
     """Paths of the RPCs that it answers; all others are not built yet."""
     tls: bool = False
+    metrics_port: int = 0
 
     @property
     def target(self) -> str:
@@ -138,6 +140,8 @@ async def open_gateway(
 
     `engine_name` is the services' engine: answers tell it. `providers` are those that see texts here.
     """
+    told = telemetry.start(settings.telemetry, "gateway", settings.gateway_host)
+    stack.callback(told.close)
     stores = await open_gateway_stores(settings)
     stack.push_async_callback(stores.close)
     services = Services(targets, signer, stores.graphs.origin)
@@ -173,7 +177,7 @@ async def open_gateway(
     probes = _probes(stores, services)
     gateway = await serve(servicers, stores.keys, stores.calls, settings, probes=probes)
     stack.push_async_callback(gateway.stop)
-    return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate))
+    return OpenGateway(gateway, stores, served(servicers), bool(settings.gateway_tls.certificate), told.port)
 
 
 def _pipeline(

@@ -32,6 +32,8 @@ _LAST_SECONDS = 1.0
 _KEEPALIVE_LEAST_MS = 10_000
 """Clients that ping more often than this are cut off."""
 _KEEPALIVE_ANSWER_MS = 20_000
+_ONE_SERVER = ("grpc.so_reuseport", 0)
+"""Two servers on one port would share its calls without a word."""
 
 
 def wall_clock() -> Instant:
@@ -71,6 +73,9 @@ class Gateway:
     port: int
     drain_wait_seconds: float
     drain_seconds: float
+    probed: grpc.aio.Server | None = None
+    """Answers for health alone, on `health_port`."""
+    health_port: int = 0
 
     async def stop(self) -> None:
         """Says NOT_SERVING, waits until no new calls are sent here, drains, stops.
@@ -82,6 +87,8 @@ class Gateway:
         await asyncio.sleep(self.drain_wait_seconds)
         await self.admission.drain(self.drain_seconds)
         await self.server.stop(min(self.drain_seconds, _LAST_SECONDS))
+        if self.probed is not None:
+            await self.probed.stop(None)
         await self.keep.close(self.drain_seconds)
 
 
@@ -126,18 +133,38 @@ async def serve(
     names = [service.full_name for service in SERVICES]
     if settings.reflection:
         reflection.enable_server_reflection([*names, _HEALTH, reflection.SERVICE_NAME], server)
-    port = _listen(server, settings)
+    tls = Certificates(settings.gateway_tls).credentials() if settings.gateway_tls.certificate else None
+    port = _listen(server, settings.gateway_host, settings.gateway_port, tls)
+    probed, health_port = _probed(checks, settings)
     watched = Health(checks, probes or {}, settings.health_seconds, settings.health_probe_seconds)
     await watched.start()
     await server.start()
+    if probed is not None:
+        await probed.start()
     return Gateway(
-        server, watched, admission, keep, port, settings.drain_wait_seconds, settings.drain_seconds
+        server,
+        watched,
+        admission,
+        keep,
+        port,
+        settings.drain_wait_seconds,
+        settings.drain_seconds,
+        probed,
+        health_port,
     )
 
 
-def _listen(server: grpc.aio.Server, settings: GatewaySettings) -> int:
-    address = f"{settings.gateway_host}:{settings.gateway_port}"
-    tls = Certificates(settings.gateway_tls).credentials() if settings.gateway_tls.certificate else None
+def _probed(checks: health.HealthServicer, settings: GatewaySettings) -> tuple[grpc.aio.Server | None, int]:
+    """The server for probes alone, and its port."""
+    if settings.health_port is None:
+        return None, 0
+    server = grpc.aio.server(options=[_ONE_SERVER])
+    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+    return server, _listen(server, settings.gateway_host, settings.health_port, None)
+
+
+def _listen(server: grpc.aio.Server, host: str, port: int, tls: grpc.ServerCredentials | None) -> int:
+    address = f"{host}:{port}"
     try:
         return server.add_insecure_port(address) if tls is None else server.add_secure_port(address, tls)
     except RuntimeError as error:
@@ -156,6 +183,5 @@ def _options(settings: GatewaySettings) -> list[tuple[str, int]]:
         # Who has gone without a word is found out: a watch would hold its place for an hour.
         ("grpc.keepalive_time_ms", settings.keepalive_seconds * 1000),
         ("grpc.keepalive_timeout_ms", _KEEPALIVE_ANSWER_MS),
-        # Two servers on one port would share its calls without a word.
-        ("grpc.so_reuseport", 0),
+        _ONE_SERVER,
     ]

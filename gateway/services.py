@@ -13,6 +13,7 @@ import grpc.aio
 import structlog
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from opentelemetry.trace import SpanKind
 
 from gateway.store.lease import confirm
 from palimpsest.internal.v1 import (
@@ -22,6 +23,7 @@ from palimpsest.internal.v1 import (
     recall_pb2_grpc,
     resolver_pb2_grpc,
 )
+from services import metering, tracing
 from services.domain.errors import Overloaded
 from services.domain.scope import Scope
 from services.runtime.assertion import METADATA_KEY, Signer
@@ -133,7 +135,11 @@ class Services:
         service = self._service_of[method]
         scope = await self._whole(scope)
         async with self._place(service, scope):
-            return await self._repeated(scope, service, method, request, timeout_seconds)
+            with (
+                tracing.span(f"call {service}", SpanKind.CLIENT),
+                metering.timed(metering.SERVICE_SECONDS, service=service.value),
+            ):
+                return await self._repeated(scope, service, method, request, timeout_seconds)
 
     async def stream(
         self,
@@ -206,6 +212,7 @@ class Services:
             (APPLICATION, service),
             (METADATA_KEY, self._signer.sign(scope)),
             (TRACE, str(known.get("job") or known.get("request_id") or "")),
+            *tracing.metadata(),
             *affinity,
         )
 

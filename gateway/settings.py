@@ -9,6 +9,7 @@ from sqlalchemy import make_url
 
 from gateway.store.tenants import Limits
 from gateway.tls import TlsSettings
+from services.runtime.telemetry import TelemetrySettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 
 
@@ -28,6 +29,9 @@ class GatewaySettings(BaseSettings):
     """Port to listen on; 0 takes a free one."""
     gateway_tls: TlsSettings = Field(default_factory=TlsSettings)
     """TLS of that port."""
+    health_port: int | None = Field(default=None, ge=0, le=65535)
+    """A second port that answers grpc.health.v1 and nothing else, without TLS: for probes that speak none, as
+    those of Kubernetes. 0 takes a free one; empty: none."""
     data_dir: Path = Path(".palimpsest")
     """Folder of the embedded databases."""
     ledger_url: str = ""
@@ -44,10 +48,12 @@ class GatewaySettings(BaseSettings):
     """Connections to PostgreSQL."""
     executor_id: str = Field(default="gateway-0", pattern=r"^[A-Za-z0-9._-]{1,64}$")
     """Name of this process to the durable engine: unique, and the same after a restart."""
-    workflow_concurrency: int = Field(default=16, ge=1)
-    """Jobs that this process works on at once."""
+    workflow_concurrency: int = Field(default=16, ge=0)
+    """Jobs that this process works on at once; 0: it takes calls and leaves jobs to other processes."""
     chunk_concurrency: int = Field(default=8, ge=1)
     """Chunks that it understands at once."""
+    services_target: str = ""
+    """`host:port` of services that run elsewhere, for `palimpsest gateway`."""
     key_environment: str = Field(default="live", pattern=r"^[a-z0-9]{1,16}$")
     """The `<env>` of new API keys, `pk_<env>_<id>_<secret>`."""
     assertion_secret: SecretStr = SecretStr("")
@@ -110,6 +116,8 @@ class GatewaySettings(BaseSettings):
     offered_models: frozenset[str] = frozenset()
     """Models at the endpoint that graphs may choose in place of its two, as a JSON list; a graph that names
     another is refused, or, where the offer was withdrawn, understood with those two."""
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
+    """What the process tells of itself."""
     sweep_seconds: float = Field(default=5.0, gt=0)
     """How often expired holds, old request keys and left artifacts are looked for."""
 

@@ -2,13 +2,12 @@
 
 import asyncio
 import secrets
-import signal
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import structlog
 import typer
@@ -17,6 +16,7 @@ from rich.console import Console
 
 from gateway.configured import BadSettings, read_settings
 from gateway.ingest.steps import StepSettings
+from gateway.lifetime import Say, serve_until_stopped, told
 from gateway.logs import FOLDER, log_to
 from gateway.main import OpenGateway, open_gateway
 from gateway.server import PortTaken, check_port
@@ -37,16 +37,12 @@ from services.stores.vectors.lite import DataDirInUse, LiteServerError
 
 _SECRET_BYTES = 32
 
-T = TypeVar("T")
 
 CANT_START = (BadSettings, OSError, LiteServerError, StoreError, EngineError)
-"""What a user can mend: told as a line. Anything else is a bug of ours, and shows its traceback."""
-
-
-_HINTS: tuple[tuple[type[Exception], str], ...] = (
-    (PortTaken, "; if it isn't `palimpsest up` already, --port 0 takes a free one"),
-    (DataDirInUse, "; with another --data-dir a second server runs beside it"),
-)
+_HINTS: Mapping[type[Exception], str] = {
+    PortTaken: "; if it isn't `palimpsest up` already, --port 0 takes a free one",
+    DataDirInUse: "; with another --data-dir a second server runs beside it",
+}
 
 
 class Runtime(StrEnum):
@@ -75,7 +71,7 @@ async def bring_up(
     stack: AsyncExitStack,
     now: Callable[[], Instant] = clock,
     steps: StepSettings | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    say: Say = lambda _: None,
 ) -> Running:
     """Starts everything in this process; `stack` stops it, the gateway first. `say` is told each stage."""
     say("opening the stores")
@@ -88,7 +84,7 @@ async def bring_up_on(
     gateway: GatewaySettings,
     stack: AsyncExitStack,
     steps: StepSettings | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    say: Say = lambda _: None,
     providers: frozenset[str] = frozenset(),
 ) -> Running:
     """Starts services and gateway on stores that are open. `providers` see texts."""
@@ -111,7 +107,7 @@ async def bring_up_on_ray(
     ray: RaySettings,
     stack: AsyncExitStack,
     steps: StepSettings | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    say: Say = lambda _: None,
 ) -> Running:
     """Starts the services on Ray, in processes of their own, and the gateway in this one.
 
@@ -163,7 +159,7 @@ def command(
     console = Console(stderr=True)
     folder: dict[str, object] = {} if data_dir is None else {"data_dir": data_dir}
     listen: dict[str, object] = {} if port is None else {"gateway_port": port}
-    try:
+    with told(console, CANT_START, _HINTS):
         services = read_settings(ServiceSettings, **folder)
         gateway = read_settings(GatewaySettings, **folder, **listen)
         joined: dict[str, object] = {} if ray_address is None else {"address": ray_address}
@@ -172,39 +168,6 @@ def command(
         log = log_to(services.data_dir / FOLDER)
         structlog.get_logger(__name__).info("settings", **in_use([gateway, services, ray]))
         asyncio.run(_serve(runtime, services, gateway, ray, log, console))
-    except CANT_START as error:
-        hint = "".join(text for kind, text in _HINTS if isinstance(error, kind))
-        console.print(
-            f"can't start: {error}{hint}", style="red", markup=False, highlight=False, soft_wrap=True
-        )
-        raise typer.Exit(1) from error
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Callable[[str], None]]:
-    """Shows what is told: on a terminal in one line that changes, elsewhere in lines of their own."""
-    with console.status("starting") as status:
-
-        def say(stage: str) -> None:
-            status.update(f"{stage} …")
-            if not console.is_terminal:
-                console.print(f"{stage} …")
-
-        yield say
-
-
-async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
-    """The result of `work`; None, and `work` cancelled, when told to stop before there is one."""
-    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        working.cancel()
-        await asyncio.wait({working})
-        return None
-    finally:
-        stopping.cancel()
 
 
 async def _serve(
@@ -215,26 +178,18 @@ async def _serve(
     log: Path,
     console: Console,
 ) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    async with AsyncExitStack() as stack:
-        with _progress(console) as say:
-            starting = (
-                bring_up_on_ray(services, gateway, ray, stack, say=say)
-                if runtime is Runtime.RAY
-                else bring_up(services, gateway, stack, say=say)
-            )
-            running = await _unless(stop, starting)
-        if running is not None:
-            # Clients on this machine find the gateway by it; withdrawn before the gateway drains.
-            local.announce(gateway.data_dir, running.gateway.target)
-            stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
-            _tell(console, running, services.data_dir, log)
-            await stop.wait()
-        console.print("stopping …")
-    console.print("stopped.")
+    def start(stack: AsyncExitStack, say: Say) -> Coroutine[Any, Any, Running]:
+        if runtime is Runtime.RAY:
+            return bring_up_on_ray(services, gateway, ray, stack, say=say)
+        return bring_up(services, gateway, stack, say=say)
+
+    def started(stack: AsyncExitStack, running: Running) -> None:
+        # Clients on this machine find the gateway by it; withdrawn before the gateway drains.
+        local.announce(gateway.data_dir, running.gateway.target)
+        stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
+        _tell(console, running, services.data_dir, log)
+
+    await serve_until_stopped(console, start, started)
 
 
 def _tell(console: Console, running: Running, data_dir: Path, log: Path) -> None:
@@ -242,6 +197,8 @@ def _tell(console: Console, running: Running, data_dir: Path, log: Path) -> None
     console.print(f"services  {running.services_target} ({_WHERE[running.runtime]})")
     console.print(f"data      {data_dir}")
     console.print(f"log       {log}")
+    if running.gateway.metrics_port:
+        console.print(f"metrics   http://127.0.0.1:{running.gateway.metrics_port}/metrics")
     if running.engine == "offline":
         console.print(
             "[yellow]engine    offline: rules for English, no language model[/yellow]\n"

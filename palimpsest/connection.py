@@ -10,9 +10,11 @@ from typing import Any, Self, TypeVar
 
 import grpc
 import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from palimpsest.errors import error_of_call
 from palimpsest.tls import SCHEME, Tls
+from palimpsest.tracing import carried
 from palimpsest.v1 import (
     admin_pb2_grpc,
     credits_pb2_grpc,
@@ -58,8 +60,11 @@ class Connection:
     def __init__(self, target: str, key: str = "", tls: Tls | None = None) -> None:
         """Raises TlsUnusable when a file of `tls` can't be read."""
         self.target = target
-        self._metadata = (("authorization", f"Bearer {key}"),) if key else ()
+        self._key = (("authorization", f"Bearer {key}"),) if key else ()
         self._channel = _channel(target, tls)
+
+    def _metadata(self) -> tuple[tuple[str, str], ...]:
+        return (*self._key, *carried())
 
     @cached_property
     def graphs(self) -> "graph_pb2_grpc.GraphServiceAsyncStub":
@@ -97,9 +102,16 @@ class Connection:
     ) -> Response:
         """Calls once. Without a timeout the server's own cap holds. Raises CallError."""
         try:
-            return await method(request, metadata=self._metadata, timeout=timeout_seconds)
+            return await method(request, metadata=self._metadata(), timeout=timeout_seconds)
         except grpc.aio.AioRpcError as error:
             raise error_of_call(error) from error
+
+    async def health(self, name: str, timeout_seconds: float = 10) -> str:
+        """What grpc.health.v1 tells of a name: SERVING, NOT_SERVING. Needs no key. Raises CallError."""
+        request = health_pb2.HealthCheckRequest(service=name)
+        stub: Any = health_pb2_grpc.HealthStub(self._channel)
+        answer: health_pb2.HealthCheckResponse = await self.call(stub.Check, request, timeout_seconds)
+        return health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
 
     async def stream(
         self,
@@ -108,7 +120,7 @@ class Connection:
         timeout_seconds: float | None = None,
     ) -> AsyncIterator[Response]:
         """The answers of a stream, until it ends. Raises CallError."""
-        call: Any = method(request, metadata=self._metadata, timeout=timeout_seconds)
+        call: Any = method(request, metadata=self._metadata(), timeout=timeout_seconds)
         try:
             async for response in call:
                 yield response
@@ -124,7 +136,7 @@ class Connection:
         timeout_seconds: float | None = None,
     ) -> Response:
         """Sends a stream, as fast as it is taken. Raises CallError, and what `requests` raises."""
-        call: Any = method(metadata=self._metadata, timeout=timeout_seconds)
+        call: Any = method(metadata=self._metadata(), timeout=timeout_seconds)
         try:
             # Refused before all was sent, the call is over: its answer tells why.
             with suppress(asyncio.InvalidStateError):

@@ -16,8 +16,14 @@ def one_in(share: int) -> int:
 
 
 def sampled(values: Iterable[Any], every: int = 2) -> list[Any]:
-    """Parameters of a test, of which each `every`-th is tried every day and all of them in the long run."""
+    """Parameters of a test, of which each `every`-th is tried every day and all of them in the long run.
+
+    A tuple gives several parameters at once.
+    """
     return [
-        pytest.param(value, marks=() if number % every == 0 else pytest.mark.slow)
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            marks=() if number % every == 0 else pytest.mark.slow,
+        )
         for number, value in enumerate(values)
     ]

@@ -8,7 +8,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from tests.contracts.five_services import SECRET
-from tests.e2e.up_process import UpProcess
+from tests.e2e.up_process import UpProcess, telling
 from tests.machine import ROOT
 
 SETTINGS = {"PYTHONPATH": str(ROOT), "PALIMPSEST_ASSERTION_SECRET": SECRET}
@@ -19,7 +19,8 @@ _STOP_SECONDS = 60
 @pytest.fixture(scope="session")
 def on_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
     """`palimpsest up` on Ray. Tests may kill replicas of it: they come back."""
-    with UpProcess(tmp_path_factory.mktemp("ray") / "data", SETTINGS, runtime="ray") as up:
+    folder = tmp_path_factory.mktemp("ray")
+    with UpProcess(folder / "data", SETTINGS | telling(folder), runtime="ray") as up:
         yield up
 
 

@@ -12,11 +12,9 @@ from gateway.configured import BadSettings
 from gateway.ingest.durable import hand_over
 from gateway.main import open_gateway_stores
 from gateway.settings import GatewaySettings
+from gateway.store.backlog import SILENT_SECONDS
 from gateway.store.executors import Executor
 from services.stores.errors import StoreError
-
-SILENT_SECONDS = 30.0
-"""Several heartbeats: a process that was silent for so long is gone, or as good as gone."""
 
 
 def executors_command(

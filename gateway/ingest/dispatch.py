@@ -7,6 +7,7 @@ import structlog
 
 from gateway.ingest.pipeline import WORKFLOWS, Pipeline
 from gateway.store.stores import Stores
+from services import metering
 from services.stores.errors import StoreError
 
 log = structlog.get_logger(__name__)
@@ -51,6 +52,8 @@ class Dispatcher:
                 for job in await self._stores.jobs.pending():
                     await self._pipeline.submit(job)
                 await self._stores.sweep()
+                if metering.enabled():
+                    metering.tell_backlog(await self._stores.backlog.numbers())
             except Exception:
                 # A store that is down now is looked at again in a moment; nothing here can be lost.
                 log.exception("sweep failed")

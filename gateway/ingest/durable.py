@@ -35,6 +35,7 @@ _APPLICATION = "palimpsest"
 _VERSION = "ingest-1"
 """Of the workflows: an executor takes those of its own version."""
 _BUSY_SECONDS = 30.0
+CONCURRENCY = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class DurableSettings:
     database_url: str
     """`sqlite:////path` or `postgresql://…`: the engine's own tables."""
     executor_id: str
-    concurrency: int = 16
-    """Workflows that this process runs at once; the others wait in the database."""
+    concurrency: int = CONCURRENCY
+    """Workflows that this process runs at once; the others wait in the database. 0: it runs none."""
     polling_seconds: float = 0.1
     drain_seconds: float = 10
     """How long `close` waits for running workflows; what remains is resumed at the next start."""
@@ -135,12 +136,17 @@ class DurableEngine:
 
     async def launch(self) -> None:
         """Opens the database and resumes what this executor left unfinished. Workflows run on this loop."""
+        runs_none = not self._settings.concurrency
+        if runs_none:
+            DBOS.listen_queues([])
         DBOS.launch()
         self._launched = True
+        # The queue's settings lie in the database: what a process that runs none says of it doesn't count.
         await DBOS.register_queue_async(
             QUEUE,
-            worker_concurrency=self._settings.concurrency,
+            worker_concurrency=self._settings.concurrency or CONCURRENCY,
             polling_interval_sec=self._settings.polling_seconds,
+            on_conflict="never_update" if runs_none else "update_if_latest_version",
         )
 
     async def start(self, name: str, workflow_id: str, argument: str, turn: int) -> None:

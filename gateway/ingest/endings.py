@@ -13,12 +13,14 @@ from gateway.ingest.durable import JSON
 from gateway.ingest.patience import status_in
 from gateway.ingest.results import merged_result, result_of
 from gateway.ingest.retrying import Left
+from gateway.store.clock import SECOND
 from gateway.store.job_values import Job, JobKind, JobState, Outcome
 from gateway.store.jobs import Jobs
 from gateway.store.progress import Progress
 from gateway.store.tenants import Limits, Tenants
 from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.v1 import job_pb2
+from services import metering
 from services.domain.ids import JobId, Revision
 from services.domain.scope import TenantId
 from services.runtime.status import status_of
@@ -145,7 +147,11 @@ class Endings:
         if ended.outcomes is None:
             # Text of users is gone when the end is told; ids, which a repeated end needs, are swept up later.
             await self._progress.drop_artifacts(job_id, but=OUTCOME)
-        return await self._jobs.finish(job_id, outcome)
+        finished = await self._jobs.finish(job_id, outcome)
+        if finished.finished_at is not None:
+            seconds = (finished.finished_at - finished.created_at) / SECOND
+            metering.JOB_SECONDS.record(seconds, {"kind": finished.kind.value, "state": finished.state.value})
+        return finished
 
     async def _courtesy(self, tenant: TenantId, amount: int, minimum: MicroCredits) -> Courtesy:
         if not amount:

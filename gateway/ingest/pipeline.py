@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 import structlog
+from opentelemetry.trace import SpanKind
 
 from gateway.errors import JobNotFound
 from gateway.ingest.durable import JSON, DurableEngine, Run
@@ -27,6 +28,7 @@ from gateway.store.jobs import Jobs
 from gateway.store.lease import JobTakenOver, held
 from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.v1.memory_ingest_pb2 import AssertTriplesRequest
+from services import tracing
 from services.domain.errors import InternalFailure
 from services.domain.ids import JobId, Revision
 from services.runtime.status import status_of
@@ -87,6 +89,7 @@ class Pipeline:
     async def submit(self, job: Job) -> None:
         """Gives a job to the engine, durably. Idempotent."""
         self._reached(Milestone.ACCEPTED)
+        await self._steps.keep_trace(job.id)
         turn = self._turns.next(job.scope.tenant)
         if job.attempt:
             await self._engine.start(RETRY, job.workflow, job.workflow, turn)
@@ -118,7 +121,12 @@ class Pipeline:
             except JobTakenOver:
                 log.info("an attempt that is over was begun again", job=job, attempt=attempt)
                 return
-            with held(lease, self._steps.confirm):
+            parent = await self._steps.trace_of(job)
+            with (
+                held(lease, self._steps.confirm),
+                tracing.continued(parent),
+                tracing.span(f"job {name}", SpanKind.CONSUMER),
+            ):
                 await self._end(run, job, await self._sure(job, work(run, job)))
 
         self._engine.register(name, workflow)

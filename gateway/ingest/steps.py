@@ -24,8 +24,11 @@ from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2, values_pb2
 from palimpsest.v1 import episode_pb2, job_pb2
 from palimpsest.v1.episode_pb2 import ChunkStage
 from palimpsest.v1.memory_ingest_pb2 import AddEpisodeRequest, AssertTriplesRequest
+from services import tracing
 from services.domain.ids import JobId, Revision
 
+TRACE = "trace"
+"""Artifact: the trace of the call that asked for the job, as a `traceparent`."""
 REMOVED = "removed"
 """Artifact: ids of passages that a document's newest version lacks."""
 
@@ -91,6 +94,18 @@ class Steps:
             return lease
 
         return await self.settings.patience.insist(claim)
+
+    async def keep_trace(self, job_id: JobId) -> None:
+        """What is done for a job later, elsewhere, belongs to the trace of the call that asked for it."""
+        parent = tracing.carried()
+        if parent:
+            await self._progress.save_artifact(job_id, UNSUPPORTED, TRACE, parent.encode())
+
+    async def trace_of(self, job_id: JobId) -> str:
+        """The trace that `keep_trace` kept; "" for none."""
+        if not tracing.enabled():
+            return ""
+        return (await self._progress.artifact(job_id, UNSUPPORTED, TRACE) or b"").decode()
 
     async def confirm(self, lease: Lease) -> None:
         """Raises JobTakenOver when a later run has the job."""

@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 import structlog
-from opentelemetry import metrics, trace
+from opentelemetry import metrics
+from opentelemetry.trace import SpanKind
 
 from gateway.interceptors.call import Call
+from services import metering, tracing
 
 REQUEST_ID = "x-request-id"
 
@@ -32,18 +34,15 @@ class RequestIds:
 
 
 class LogAndTrace:
-    """One line and one span a call."""
-
-    def __init__(self) -> None:
-        self._tracer = trace.get_tracer("palimpsest.gateway")
+    """One line and one span a call; the span belongs to the caller's trace, if he has one."""
 
     @asynccontextmanager
     async def around(self, call: Call) -> AsyncIterator[None]:
         began = time.perf_counter()
-        # Texts of exceptions stay out of spans: they may hold what a user wrote.
-        with self._tracer.start_as_current_span(
-            call.method, record_exception=False, set_status_on_exception=False
-        ) as span:
+        with (
+            tracing.continued(call.metadata(tracing.TRACE_PARENT)),
+            tracing.span(call.method, SpanKind.SERVER) as span,
+        ):
             try:
                 yield
             finally:
@@ -86,7 +85,9 @@ class Metrics:
     @asynccontextmanager
     async def around(self, call: Call) -> AsyncIterator[None]:
         began = time.perf_counter()
+        metering.CALLS_IN_FLIGHT.add(1)
         try:
             yield
         finally:
+            metering.CALLS_IN_FLIGHT.add(-1)
             self._meter.record(call.method, call.code.name, time.perf_counter() - began)

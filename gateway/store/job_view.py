@@ -93,14 +93,16 @@ class JobView:
             while True:
                 found = await self._jobs.get(tenant, job)
                 # Read after the job: whatever a final state rests on is among these.
-                receipt = (await self._progress.snapshot(job)).receipt
-                for event in await self._progress.events(job, after=point.event):
-                    chunks[event.chunk.index] = event.chunk
-                    point = replace(point, event=event.number)
-                    yield job_message(_unfinished(found), _in_order(chunks), receipt), point
-                if found.version > point.version:
-                    point = replace(point, version=found.version)
-                    yield job_message(found, _in_order(chunks), receipt), point
+                events = await self._progress.events(job, after=point.event)
+                if events or found.version > point.version:
+                    receipt = await self._progress.receipt(job)
+                    for event in events:
+                        chunks[event.chunk.index] = event.chunk
+                        point = replace(point, event=event.number)
+                        yield job_message(_unfinished(found), _in_order(chunks), receipt), point
+                    if found.version > point.version:
+                        point = replace(point, version=found.version)
+                        yield job_message(found, _in_order(chunks), receipt), point
                 if found.finished:
                     return
                 await listener.wait(self._poll_seconds)

@@ -128,6 +128,11 @@ class Progress:
                 await self._receipt(connection, job),
             )
 
+    async def receipt(self, job: JobId) -> JobReceipt:
+        """What its steps spent on models so far."""
+        async with self._database.read(OfJob(job)) as connection:
+            return await self._receipt(connection, job)
+
     async def events(self, job: JobId, after: int = 0) -> Sequence[Event]:
         """The changes after number `after`, in order."""
         query = (
@@ -210,15 +215,17 @@ class Progress:
             return (await connection.execute(delete(job_events).where(old))).rowcount
 
     async def _lock(self, connection: AsyncConnection, job: JobId) -> int:
-        await insert_once(connection, job_progress, {"job": job, "last_event": 0})
-        # Also where the row was there: a second writer of the job waits here.
-        locked = await connection.execute(
+        lock = (
             update(job_progress)
             .where(job_progress.c.job == job)
             .values(last_event=job_progress.c.last_event)
             .returning(job_progress.c.last_event, job_progress.c.epoch)
         )
-        row = locked.one()
+        # A second writer of the job waits here, and finds the row that the first one made.
+        row = (await connection.execute(lock)).one_or_none()
+        if row is None:
+            await insert_once(connection, job_progress, {"job": job, "last_event": 0})
+            row = (await connection.execute(lock)).one()
         if (lease := lease_on(job)) is not None:
             lease.check(row.epoch or 0)
         return int(row.last_event)

@@ -8,6 +8,7 @@ from gateway.credits.ledger import Ledger
 from gateway.credits.prices import Prices
 from gateway.credits.usage import Usages
 from gateway.credits.watching import BalanceWatch
+from gateway.store.backlog import Backlog
 from gateway.store.bell import Bell
 from gateway.store.calls import CallLog
 from gateway.store.clock import DatabaseClock
@@ -54,6 +55,7 @@ class Stores:
     content: Content
     progress: Progress
     executors: Executors
+    backlog: Backlog
     job_view: JobView
     balance_watch: BalanceWatch
 
@@ -121,6 +123,7 @@ async def open_stores(
         content=Content(database, progress_database),
         progress=progress,
         executors=Executors(database, clock),
+        backlog=Backlog(database, clock),
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
         balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),
     )

@@ -20,6 +20,7 @@ from palimpsest.cli import (
     operating,
     predicates,
     recalling,
+    status,
     voices,
 )
 from palimpsest.cli.exits import Exit
@@ -53,6 +54,7 @@ app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")
 app.add_typer(predicates.app(), name="predicate", rich_help_panel="Memory")
 app.add_typer(jobs.app(), name="job", rich_help_panel="Credits and jobs")
 money.add_to(app)
+status.add_to(app)
 tenants = operating.tenants()
 erasing.add_to_tenants(tenants)
 app.add_typer(tenants, name="tenant", rich_help_panel="Operator")

@@ -37,6 +37,8 @@ class Asking:
     facts_index: FactsIndex | None
     texts_index: TextsIndex | None
     care: Care
+    speakers: frozenset[str] = frozenset()
+    """Keys of the speakers whom the question names, unless it names all."""
 
 
 def says_something(query: str) -> bool:

@@ -76,18 +76,21 @@ class Bm25:
     def scores(self, terms: Sequence[str]) -> Scores:
         """The score of every document, shape (documents,); 0 where no term is in it."""
         scores = np.zeros(len(self.ids))
-        if not self.ids:
-            return scores
-        lengths = np.frombuffer(self._lengths, dtype=np.float32)
-        norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1.0))
         # Sorted: sums of floats depend on their order.
         for term in sorted(set(terms)):
-            if term not in self._terms:
-                continue
-            places = np.frombuffer(self._terms[term][0], dtype=np.uint32)
-            counts = np.frombuffer(self._terms[term][1], dtype=np.float32)
-            scores[places] += self.idf(term) * counts * (K1 + 1) / (counts + norms[places])
+            places, found = self.weighed(term)
+            scores[places] += found
         return scores
+
+    def weighed(self, term: str) -> tuple[npt.NDArray[np.int64], Scores]:
+        """Where a term is, and what it adds to the score there; both of shape (documents that have it,)."""
+        if term not in self._terms:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        lengths = np.frombuffer(self._lengths, dtype=np.float32)
+        places = np.frombuffer(self._terms[term][0], dtype=np.uint32).astype(np.int64)
+        counts = np.frombuffer(self._terms[term][1], dtype=np.float32)
+        norms = K1 * (1 - B + B * lengths[places] / max(float(lengths.mean()), 1.0))
+        return places, self.idf(term) * counts * (K1 + 1) / (counts + norms)
 
     def best(self, scores: Scores, limit: int) -> list[tuple[str, float]]:
         """The ids of the highest positive scores, best first, equal ones by id."""

@@ -1,6 +1,6 @@
 """Passages: finds what was literally said, by vector and by words; a matching turn lifts its neighbours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from services.domain.ids import EpisodeId, PassageId
@@ -19,6 +19,13 @@ WIDENINGS = 3
 """How often a search that the filters left too little of is asked again for four times as many."""
 SAID_THEN = 0.05
 """What a passage gains that was said in the period that the question names."""
+OWN_WORDS = 0.2
+"""What a turn gains by a speaker whom the question names: people tell of themselves, and seldom by name."""
+ASKS = 0.06
+"""What a turn loses that is itself a question: the answer stands beside it."""
+
+Beside = set[tuple[str, str]]
+"""A leg and an id that it has for a neighbour's sake alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ class Passages:
         width = max(WIDTH, limit)
         found: dict[PassageId, tuple[Passage, Episode]] = {}
         legs: list[Leg] = []
-        beside: set[str] = set()
+        beside: Beside = set()
         for _ in range(WIDENINGS):
             beside.clear()
             legs = await self._searched(asking, width, beside)
@@ -56,15 +63,17 @@ class Passages:
             width *= 4
         return _ranked(asking, legs, found, beside)[:limit]
 
-    async def _searched(self, asking: Asking, width: int, beside: set[str]) -> list[Leg]:
-        legs = [] if asking.texts_index is None else [_by_words(asking, asking.texts_index, width, beside)]
+    async def _searched(self, asking: Asking, width: int, beside: Beside) -> list[Leg]:
+        near: Leg | None = None
         if asking.vector is not None:
             within = asking.time.within
             where = VectorFilter(until=within.end if within else None)
             dense = dense_leg(self._vectors, asking, "passages_dense", Collection.PASSAGES, width, where)
-            found = await asking.care.of(dense, None)
-            legs += [found] if found else []
-        return legs
+            near = await asking.care.of(dense, None)
+        index = asking.texts_index
+        if index is None:
+            return [near] if near else []
+        return _in_windows(asking, index, near, width, beside)
 
     async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> dict[PassageId, tuple[Passage, Episode]]:
         """The hits that are still there, known by then, and said in the range asked for."""
@@ -85,12 +94,27 @@ class Passages:
         return {episode.id: episode for episode in read}
 
 
-def _by_words(asking: Asking, index: TextsIndex, width: int, beside: set[str]) -> Leg:
-    """`beside` gets the ids that only a neighbour's words found."""
+def _in_windows(asking: Asking, index: TextsIndex, near: Leg | None, width: int, beside: Beside) -> list[Leg]:
+    """Both legs with what neighbours add, over the best `width` of each together.
+
+    A turn that one leg has among its best is told by the other as well, however far down: to count it as
+    nothing there would be worse than wrong. `beside` gets what a leg has for a neighbour's sake alone.
+    """
     own = index.passages.scores(asking.terms)
-    hits = index.passages.best(index.with_neighbours(own), width)
-    beside |= {id for id, _ in hits if own[index.passages.place(id) or 0] <= 0}
-    return Leg("passages_lexical", hits)
+    words = index.turns.windowed(index.passages, asking.terms)
+    best = [id for id, _ in index.passages.best(words, width)]
+    like = dict(index.turns.lifted(index.passages, near.hits)) if near else {}
+    chosen = list(dict.fromkeys([*best, *list(like)[:width]]))
+    legs = [Leg("passages_lexical", _sorted((id, index.score_of(words, id)) for id in chosen))]
+    beside |= {("passages_lexical", id) for id, _ in legs[0].hits if index.score_of(own, id) <= 0}
+    if near is not None:
+        legs.append(Leg(near.name, _sorted((id, like[id]) for id in chosen if id in like)))
+        beside |= {(near.name, id) for id in like} - {(near.name, id) for id, _ in near.hits}
+    return legs
+
+
+def _sorted(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    return sorted((hit for hit in hits if hit[1] > 0), key=lambda hit: (-hit[1], hit[0]))
 
 
 def _is_asked(asking: Asking, passage: Passage, episode: Episode) -> bool:
@@ -104,15 +128,16 @@ def _ranked(
     asking: Asking,
     legs: Sequence[Leg],
     found: Mapping[PassageId, tuple[Passage, Episode]],
-    beside: set[str],
+    beside: Beside,
 ) -> list[PassageFound]:
     fused = fuse(legs, found)
     passages: dict[str, PassageFound] = {}
     for id, (passage, episode) in found.items():
         item = _told(fused[id], beside)
+        score = item.score + _gain(asking, passage.id)
         if _is_in(asking.time.period, said_at(passage, episode)):
-            item = replace(item, score=min(1.0, item.score + SAID_THEN))
-        passages[id] = PassageFound(passage, episode, item)
+            score += SAID_THEN
+        passages[id] = PassageFound(passage, episode, replace(item, score=score))
     order = ranked(
         [one.fused for one in passages.values()],
         newest=lambda id: passages[id].said_at,
@@ -121,16 +146,24 @@ def _ranked(
     return [passages[item.id] for item in order]
 
 
+def _gain(asking: Asking, id: PassageId) -> float:
+    """What who speaks, and whether they ask, adds to a passage's score."""
+    index = asking.texts_index
+    place = index.passages.place(id) if index else None
+    if index is None or place is None:
+        return 0.0
+    gain = OWN_WORDS if index.turns.is_by(place, asking.speakers) else 0.0
+    return gain - (ASKS if index.turns.asks(place) else 0.0)
+
+
 def _is_in(period: Interval | None, at: Instant) -> bool:
     return period is not None and period.contains(at)
 
 
-def _told(item: Fused, beside: set[str]) -> Fused:
-    """An item that only a neighbour's words found says so."""
-    if item.id not in beside:
-        return item
+def _told(item: Fused, beside: Beside) -> Fused:
+    """An item that only its neighbours made a leg find says so."""
     found = tuple(
-        Found("passages_neighbour", one.rank, one.score) if one.leg == "passages_lexical" else one
+        Found("passages_neighbour", one.rank, one.score) if (one.leg, item.id) in beside else one
         for one in item.found
     )
     return replace(item, found=found)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.ids import EntityId
+from services.domain.names import name_key
 from services.domain.scope import Scope
 from services.recall.answer import Messages, plan_out
 from services.recall.answerable import answerable
@@ -15,7 +16,7 @@ from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
-from services.recall.mentions import AliasTable
+from services.recall.mentions import AliasTable, speaks_of_self
 from services.recall.pack import pack
 from services.recall.parts import Parts
 from services.recall.passages import PassageFound, Passages
@@ -27,7 +28,7 @@ from services.recall.revisions import Known, Revisions
 from services.recall.seeds import Hints, Names
 from services.recall.standing import Time
 from services.recall.terms import terms
-from services.recall.texts_index import passage_terms
+from services.recall.texts_index import TextsIndex, passage_terms
 from services.recall.voices import VoiceFound, Voices
 from services.stores.graph.port import Records
 from services.stores.memory.lexicons import Lexicons
@@ -120,6 +121,7 @@ class Recalling:
             facts_index=index,
             texts_index=texts.result(),
             care=care,
+            speakers=_speakers(texts.result(), question, plan),
         )
         return asking, hints
 
@@ -172,6 +174,16 @@ def _time(question: Question, plan: Plan) -> Time:
     if plan.as_of is not None:
         return replace(time, as_of=plan.as_of)
     return replace(time, period=plan.period, show_ended=time.show_ended or plan.looks_back)
+
+
+def _speakers(index: TextsIndex | None, question: Question, plan: Plan) -> frozenset[str]:
+    """Whom a question names of those who speak; "I" is the user."""
+    if index is None:
+        return frozenset()
+    others = {one.key for mention in plan.mentions for one in mention.entities}
+    if speaks_of_self(question.asked.query):
+        others.add(name_key(question.asked.user_name))
+    return index.turns.named_in(question.asked.query, others)
 
 
 def _answerable(asking: Asking, found: _Found) -> float:

@@ -3,23 +3,19 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from services.domain.headings import is_heading
-from services.domain.ids import EpisodeId, Revision
+from services.domain.ids import Revision
 from services.domain.memory import Passage, VoiceAspect
 from services.domain.recalled import is_recalled
 from services.domain.scope import Scope
 from services.recall.bm25 import Bm25, Scores
 from services.recall.terms import terms
+from services.recall.turns import Turns
 from services.stores.memory.port import TextStore, VoiceStore
 from services.stores.paging import Page
 
 PAGE = 1_000
 """Passages or voice aspects read at a time."""
-NEIGHBOUR_SHARE = 0.5
-"""How much of a turn's score its neighbours get: a question is often answered beside the words it repeats."""
 
 Version = tuple[Revision, int]
 """The published revision, and how many episodes there are: one of the two tells every change."""
@@ -43,13 +39,11 @@ class TextsIndex:
         self._version: Version | None = None
         self.passages = Bm25()
         self.voice = Bm25()
-        self._at: dict[tuple[EpisodeId, int], int] = {}
-        self._before: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._after: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.turns = Turns()
 
     @property
     def bytes(self) -> int:
-        return self.passages.bytes + self.voice.bytes + len(self._at) * 200
+        return self.passages.bytes + self.voice.bytes + self.turns.bytes
 
     async def bring_forward(self, revision: Revision) -> None:
         """Reads what has come, and what has gone. Raises StoreUnavailable, and can then be repeated."""
@@ -63,27 +57,18 @@ class TextsIndex:
         cut = await asyncio.to_thread(lambda: [passage_terms(passage) for passage in fresh])
         voice = await self._all_voice(revision)
         if gone:
-            self.passages, self._at = Bm25(), {}
+            self.passages, self.turns = Bm25(), Turns()
             self._on_gone(self._scope)
         for passage, words in zip(fresh, cut, strict=True):
-            self._at[passage.episode, passage.position] = len(self.passages)
+            self.turns.add(passage)
             self.passages.add(passage.id, words)
-        self._before, self._after = self._beside(-1), self._beside(1)
         self.voice = voice
         self._version = version
 
-    def with_neighbours(self, scores: Scores) -> Scores:
-        """Scores of passages with a share of each neighbour's added; the same shape."""
-        padded = np.append(scores, 0.0)  # place -1 is nobody
-        lifted: Scores = scores + NEIGHBOUR_SHARE * (padded[self._before] + padded[self._after])
-        return lifted
-
-    def _beside(self, step: int) -> npt.NDArray[np.int64]:
-        """For each place the place `step` further in its episode, -1 where there is none."""
-        places = np.full(len(self.passages), -1, dtype=np.int64)
-        for (episode, position), place in self._at.items():
-            places[place] = self._at.get((episode, position + step), -1)
-        return places
+    def score_of(self, scores: Scores, id: str) -> float:
+        """A passage's score in an array of the passages' scores; 0 for one that is not here."""
+        place = self.passages.place(id)
+        return 0.0 if place is None else float(scores[place])
 
     async def _all_passages(self) -> list[Passage]:
         passages: list[Passage] = []

@@ -8,11 +8,14 @@ import keyword
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import structlog
 from google.protobuf.message import Message
+from opentelemetry.trace import Span, SpanKind
 
+from services import tracing
 from services.domain.errors import ApplicationUnknown, InternalFailure, Unauthenticated
 from services.domain.scope import Scope
 from services.runtime.assertion import METADATA_KEY, Signer
@@ -55,7 +58,8 @@ class Front:
             if PROBE in found:
                 return await self._probed(scope, rpc, found[PROBE])
             method: Unary = getattr(self.service, method_name(rpc))
-            outcome = await method(scope, request)
+            with tracing.continued(tracing.parent_in(found)), self._span(rpc):
+                outcome = await method(scope, request)
         except Exception as exception:
             if isinstance(error_of(exception), InternalFailure):
                 log.exception("internal failure", service=self.application, rpc=rpc)
@@ -73,6 +77,7 @@ class Front:
         try:
             scope = self._admit(found)
             method: Streaming = getattr(self.service, method_name(rpc))
+            # A generator may be ended in another context than it began in, so no span is made current here.
             async for outcome in method(scope, request):
                 yield outcome
         except Exception as exception:
@@ -87,6 +92,9 @@ class Front:
         if store and isinstance(self.service, Probed):
             await self.service.probe(scope, store)
         return empty_answer(self.application, rpc)
+
+    def _span(self, rpc: str) -> AbstractContextManager[Span]:
+        return tracing.span(f"{self.application} {rpc}", SpanKind.SERVER)
 
     def _admit(self, metadata: Mapping[str, str]) -> Scope:
         if metadata.get(APPLICATION) != self.application:

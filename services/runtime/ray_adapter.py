@@ -16,6 +16,7 @@ from google.protobuf.message_factory import GetMessageClass
 from ray.serve.grpc_util import RayServegRPCContext
 
 from services.domain.errors import ApplicationUnknown
+from services.runtime import telemetry
 from services.runtime.assertion import Signer
 from services.runtime.catalogue import open_service
 from services.runtime.clock import clock
@@ -41,6 +42,9 @@ class OpenService:
     async def __call__(self, stack: AsyncExitStack) -> Front:
         settings = taken_over(self.handover)
         log_to(settings.data_dir / LOGS if self.handover else None, f"{self.name}.log")
+        # One of many on its node: nobody could ask each at a port of its own.
+        told = telemetry.start(settings.telemetry.model_copy(update={"metrics_port": None}), self.name)
+        stack.callback(told.close)
         secret, other = settings.assertion_secret, settings.assertion_secret_other
         signer = Signer(secret.get_secret_value().encode(), clock, other.get_secret_value().encode())
         return Front(self.name, await open_service(self.name, settings, stack, clock), signer)

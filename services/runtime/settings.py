@@ -7,6 +7,7 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.llm.settings import EmbeddingSettings, LocalEmbedderSettings, ModelSettings
+from services.runtime.telemetry import TelemetrySettings
 from services.stores.graph.nebula.settings import NebulaSettings
 from services.stores.sql.settings import MigrateAtStart, PostgresSettings
 from services.stores.vectors.settings import MilvusSettings
@@ -55,6 +56,8 @@ class ServiceSettings(BaseSettings):
     """The endpoint and its model; needed when `embedder` is openai."""
     local_embedder: LocalEmbedderSettings = Field(default_factory=LocalEmbedderSettings)
     """How the packaged model runs."""
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
+    """What the process tells of itself."""
     assertion_secret: SecretStr = SecretStr("")
     """Checks the scope of calls from the gateway, which signs with the same one; at least 16 bytes.
     `palimpsest up` makes one for its run; replicas of another cluster need it set."""

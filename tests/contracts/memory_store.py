@@ -3,12 +3,9 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from sqlalchemy import delete
 
-from services.stores.memory.sql import SqlMemory, schema
-from services.stores.sql.database import Database
+from services.stores.memory.sql import SqlMemory
 from services.stores.sql.engine import engine_for
-from tests.contracts.memory_base import SCOPE, TWINS
 from tests.contracts.memory_deletion import DeletionContract, DocumentsContract, StagingContract
 from tests.contracts.memory_erasing import ErasingContract
 from tests.contracts.memory_known import KnownContract
@@ -34,22 +31,10 @@ __all__ = [
 
 
 class MemoryFixtures:
-    """Subclasses give the fixture `url`. Tests may share its database: each leaves its scopes empty."""
+    """Subclasses give the fixture `url`: of an empty database."""
 
     @pytest.fixture
     async def memory(self, url: str) -> AsyncIterator[SqlMemory]:
         memory = await SqlMemory.open(engine_for(url))
         yield memory
-        for scope in (SCOPE, *TWINS):
-            await memory.erase(scope)
         await memory.close()
-        await forget_erasures(url)
-
-
-async def forget_erasures(url: str) -> None:
-    """A scope that was erased knows it for ever; the next test's is a new one."""
-    database = Database(engine_for(url), "test")
-    for scope in (SCOPE, *TWINS):
-        async with database.write(scope) as connection:
-            await connection.execute(delete(schema.fences))
-    await database.close()

@@ -5,18 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from gateway.store.schema import LEDGER_SCHEMA
 from services.stores.sql.database import Database
 from services.stores.sql.engine import Synchronous, sqlite_engine
-from services.stores.sql.migrations import upgrade
 from tests.contracts.ledger import LedgerContract
+from tests.doubles.sqlite_files import laid
 
 
 class TestSqliteLedger(LedgerContract):
     @pytest.fixture
     async def database(self, tmp_path: Path) -> AsyncIterator[Database]:
-        engine = sqlite_engine(tmp_path / "ledger.db", synchronous=Synchronous.FULL)
-        await upgrade(engine, LEDGER_SCHEMA)
+        engine = sqlite_engine(laid(tmp_path / "ledger.db"), synchronous=Synchronous.FULL)
         database = Database(engine, "ledger")
         yield database
         await database.close()

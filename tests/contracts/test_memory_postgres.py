@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
+from services.stores.memory.sql.schema import SCHEMA
 from tests.contracts.memory_store import (
     DecisionContract,
     DeletionContract,
@@ -22,16 +24,24 @@ from tests.doubles.postgres_server import PostgresServer, as_server
 
 pytestmark = pytest.mark.postgres
 
+_EMPTY = "; ".join(f"DELETE FROM {table.name}" for table in reversed(SCHEMA.metadata.sorted_tables)).encode()
+
 
 @pytest.fixture(scope="module")
-def url(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
-    """One database for all: `memory` empties the scopes that tests use."""
+def owner(postgres_server: PostgresServer, migrated_template: str) -> Iterator[str]:
+    """One database for all, as its owner sees it, whom row-level security does not bind."""
     with postgres_server.database(migrated_template) as url:
-        yield as_server(url)
+        yield url
 
 
 class Postgres(MemoryFixtures):
-    """Its database is the module's."""
+    """Its database is the module's, and each test leaves it empty."""
+
+    @pytest.fixture
+    def url(self, owner: str) -> Iterator[str]:
+        yield as_server(owner)
+        with psycopg.connect(owner, autocommit=True) as connection:
+            connection.execute(_EMPTY)
 
 
 class TestPostgresText(Postgres, TextContract): ...

@@ -29,12 +29,13 @@ from tests.contracts.memory_store import (
     VoiceContract,
 )
 from tests.contracts.memory_text import everything
+from tests.doubles.sqlite_files import laid_url
 
 
 class Sqlite(MemoryFixtures):
     @pytest.fixture
     def url(self, tmp_path: Path) -> str:
-        return f"sqlite:///{tmp_path / 'memory.db'}"
+        return laid_url(tmp_path / "memory.db")
 
 
 class TestSqliteText(Sqlite, TextContract): ...

@@ -18,6 +18,7 @@ from services.stores.memory.sql import SqlMemory
 from services.stores.sql.engine import engine_for
 from tests.contracts.five_services import SECRET, FiveServicesContract
 from tests.doubles.embedder import HashEmbedder
+from tests.doubles.sqlite_files import laid_url
 from tests.doubles.vectors import ArrayVectorStore
 
 
@@ -26,9 +27,9 @@ class TestServicesInProcess(FiveServicesContract):
     async def services(self, tmp_path: Path) -> AsyncIterator[Services]:
         embedder = HashEmbedder()
         async with AsyncExitStack() as stack:
-            graph = await SqlGraphStore.open(engine_for(f"sqlite:///{tmp_path / 'graph.db'}"))
+            graph = await SqlGraphStore.open(engine_for(laid_url(tmp_path / "graph.db")))
             stack.push_async_callback(graph.close)
-            memory = await SqlMemory.open(engine_for(f"sqlite:///{tmp_path / 'memory.db'}"))
+            memory = await SqlMemory.open(engine_for(laid_url(tmp_path / "memory.db")))
             stack.push_async_callback(memory.close)
             vectors = ArrayVectorStore(embedder.dimension)
             resources = Resources(graph, memory, vectors, OfflineEngine(), embedder, clock)

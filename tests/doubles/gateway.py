@@ -28,6 +28,7 @@ from palimpsest.v1.common_pb2 import RevisionStamp
 from palimpsest.v1.graph_pb2 import GraphCounts
 from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.sql.engine import Synchronous, sqlite_engine
+from tests.doubles.sqlite_files import laid
 
 ACME = TenantId("acme")
 GLOBEX = TenantId("globex")
@@ -56,8 +57,8 @@ def order(
 
 async def sqlite_stores(folder: Path, clock: SkewedClock | None = None) -> Stores:
     return await open_stores(
-        sqlite_engine(folder / "ledger.db", synchronous=Synchronous.FULL),
-        sqlite_engine(folder / "jobs.db"),
+        sqlite_engine(laid(folder / "ledger.db"), synchronous=Synchronous.FULL),
+        sqlite_engine(laid(folder / "jobs.db")),
         key_environment="test",
         clock=clock,
     )

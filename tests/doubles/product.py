@@ -37,6 +37,7 @@ from services.stores.sql.engine import engine_for
 from tests.doubles.embedder import HashEmbedder
 from tests.doubles.engine import ScriptedEngine
 from tests.doubles.gateway import Refusal
+from tests.doubles.sqlite_files import lay
 from tests.doubles.vectors import ArrayVectorStore
 
 IMPATIENT = StepSettings(
@@ -126,6 +127,8 @@ async def a_product(
     }
     gateway = GatewaySettings(**(common | urls | dict(settings or {})))
     embedder = HashEmbedder()
+    if not url:
+        lay(folder)
     async with AsyncExitStack() as stack:
         graph = await SqlGraphStore.open(engine_for(url or f"sqlite:///{folder / 'graph.db'}"))
         stack.push_async_callback(graph.close)

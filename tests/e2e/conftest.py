@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.up_process import UpProcess
+from tests.e2e.up_process import UpProcess, telling
 
 
 @pytest.fixture(scope="session")
@@ -14,5 +14,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
     Tests keep apart by tenants of their own (`running.tenant()`) and never stop it. A test that kills or
     needs settings of its own makes a `UpProcess(tmp_path / "data", settings)`.
     """
-    with UpProcess(tmp_path_factory.mktemp("running") / "data") as up:
+    folder = tmp_path_factory.mktemp("running")
+    with UpProcess(folder / "data", telling(folder)) as up:
         yield up

@@ -21,6 +21,7 @@ from tests.doubles.model_server import ModelServer
 from tests.doubles.product import Product, a_product
 from tests.doubles.understanding import understand
 from tests.e2e.talking import Memory, balance, day_of
+from tests.examples import sampled
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -68,7 +69,7 @@ def exactly(amount: int) -> str:
     return text
 
 
-@pytest.mark.parametrize("kind", [DOCUMENT, CONVERSATION])
+@pytest.mark.parametrize("kind", sampled([DOCUMENT, CONVERSATION]))
 @pytest.mark.parametrize(("amount", "is_one"), [(1_799, True), (1_800, False)])
 async def test_from_1800_tokens_on_a_text_is_several_chunks(
     memory: Memory, amount: int, is_one: bool, kind: episode_pb2.EpisodeKind.ValueType
@@ -91,7 +92,7 @@ CHINESE = "".join(f"第{number}条：我们在第{number}天讨论了这个问�
 ODD = "\n\n".join(f"👩‍👩‍👧‍👦 e\u0301 {'a' * 40} {number}" for number in range(400)) + "\n \n\t\n"
 
 
-@pytest.mark.parametrize("text", [PROSE, CHINESE, ODD], ids=["prose", "chinese", "odd"])
+@pytest.mark.parametrize("text", sampled([CHINESE, PROSE, ODD]), ids=["chinese", "prose", "odd"])
 async def test_the_chunks_added_up_are_the_text(memory: Memory, text: str) -> None:
     job = await memory.say(text, "2026-01-01", kind=DOCUMENT)
     parts = await texts(memory, job)
@@ -130,7 +131,9 @@ async def write(memory: Memory, text: str, at: str) -> job_pb2.Job:
     return job
 
 
-@pytest.mark.parametrize("second", [WITHOUT, WITHOUT_AND_MORE], ids=["only dropped", "dropped and added"])
+@pytest.mark.parametrize(
+    "second", sampled([WITHOUT, WITHOUT_AND_MORE]), ids=["only dropped", "dropped and added"]
+)
 @pytest.mark.case("two versions of a document")
 async def test_what_only_a_dropped_paragraph_said_ends_with_its_version(memory: Memory, second: str) -> None:
     first = await write(memory, FIRST, "2026-01-10")
@@ -224,7 +227,7 @@ def refusing(words: Sequence[str]) -> Responder:
     return reply
 
 
-@pytest.mark.parametrize("failing", [[7], [0, 9]], ids=["one", "first and last"])
+@pytest.mark.parametrize("failing", sampled([[0, 9], [7]]), ids=["first and last", "one"])
 @pytest.mark.case("a document of 10 chunks")
 async def test_a_chunk_that_fails_is_named_and_not_paid_for(
     library: Library, memory: Memory, failing: Sequence[int]

@@ -1,5 +1,6 @@
 """The product on Ray: five applications in processes of their own, reached by nobody from outside."""
 
+import secrets
 from collections.abc import AsyncIterator
 
 import grpc.aio
@@ -10,6 +11,7 @@ from services.runtime.names import ServiceName
 from tests.doubles.product import Tenant
 from tests.e2e.sockets import beyond_loopback
 from tests.e2e.talking import Memory, names
+from tests.e2e.traced import orphans, remember
 from tests.e2e.up_process import UpProcess
 
 pytestmark = [pytest.mark.ray, pytest.mark.milvus, pytest.mark.timeout(400)]
@@ -50,6 +52,13 @@ async def test_one_document_passes_through_five_processes(memory: Memory, on_ray
     assert len(set.union(*pids.values())) == len(ServiceName)
     children = {process.pid for process in on_ray.family()}
     assert set.union(*pids.values()) < children
+
+
+async def test_one_document_is_one_trace_through_all_processes(on_ray: UpProcess) -> None:
+    _, spans = await remember(on_ray, "traced", secrets.token_hex(16))
+    told = {span["resource"]["attributes"]["service.name"] for span in spans}
+    assert told == {"palimpsest-gateway", *(f"palimpsest-{name}" for name in ServiceName)}
+    assert orphans(spans) == []
 
 
 async def test_serve_lists_the_five_applications(on_ray: UpProcess) -> None:

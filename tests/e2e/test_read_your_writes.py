@@ -28,6 +28,7 @@ from services.llm.tasks import Judged, JudgeStatements
 from tests.builders import on
 from tests.doubles.product import Product, a_product
 from tests.e2e.talking import Memory, day, names
+from tests.examples import sampled
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -183,7 +184,9 @@ MOVES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "subject", "predicate", "held"), MOVES, ids=lambda value: str(value)[:9])
+@pytest.mark.parametrize(
+    ("said", "subject", "predicate", "held"), sampled(MOVES), ids=lambda value: str(value)[:9]
+)
 async def test_deleting_an_episode_restores_what_it_had_struck_out(
     memory: Memory, said: list[str], subject: str, predicate: str, held: tuple[str, str]
 ) -> None:

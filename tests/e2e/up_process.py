@@ -24,6 +24,7 @@ READY_SECONDS = {"inprocess": 90.0, "ray": 240.0}
 STOP_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _CREDIT = 1_000_000
+SPANS = "spans.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,15 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without settings of the product, plus `extra`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PALIMPSEST_")}
     return kept | {"COLUMNS": "200", "NO_COLOR": "1"} | dict(extra or {})
+
+
+def telling(folder: Path) -> dict[str, str]:
+    """Settings by which a product writes its spans into `folder` and shows its metrics."""
+    return {
+        "PALIMPSEST_TELEMETRY__TRACES": "file",
+        "PALIMPSEST_TELEMETRY__TRACE_FILE": str(folder / SPANS),
+        "PALIMPSEST_TELEMETRY__METRICS_PORT": "0",
+    }
 
 
 class UpProcess:
@@ -104,6 +114,11 @@ class UpProcess:
         """The lines of the gateway's log, or of a service's on Ray."""
         file = self.data_dir / "logs" / f"{service}.log"
         return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+    def spans(self, trace: str) -> list[dict[str, Any]]:
+        """The spans of a trace that `telling` has it write, in the order of their ends."""
+        lines = (self.data_dir.parent / SPANS).read_text(encoding="utf-8").splitlines()
+        return [span for span in map(json.loads, lines) if span["context"]["trace_id"] == f"0x{trace}"]
 
     @property
     def output(self) -> str:

@@ -26,6 +26,7 @@ from services.stores.sql.engine import engine_for
 from tests.builders import a_scope, on
 from tests.doubles.embedder import HashEmbedder
 from tests.doubles.engine import ScriptedEngine
+from tests.doubles.sqlite_files import laid_url
 from tests.doubles.vectors import ArrayVectorStore
 
 S = TypeVar("S", SqlGraphStore, SqlMemory)
@@ -141,25 +142,11 @@ async def a_world(
         await graph.close()
 
 
-_EMPTY: dict[str, bytes] = {}
-"""SQLite files as their migrations make them, which takes longer than most tests."""
-
-
 async def _opened(
     opening: Callable[[AsyncEngine], Awaitable[S]], file: Path, url: str, engine: Callable[[str], AsyncEngine]
 ) -> S:
     """A store over a server's database, or over a file, which is new unless it is there."""
-    if not url and not _laid(file):
-        await (await opening(engine_for(f"sqlite:///{file}"))).close()
-        _EMPTY[file.name] = file.read_bytes()  # noqa: ASYNC240 - once a process
-    return await opening(engine(url or f"sqlite:///{file}"))
-
-
-def _laid(file: Path) -> bool:
-    """Whether the file is there, or one like it was made before."""
-    if not file.exists() and file.name in _EMPTY:
-        file.write_bytes(_EMPTY[file.name])
-    return file.exists()
+    return await opening(engine(url or laid_url(file)))
 
 
 def vocabulary(single: Sequence[str]) -> Vocabulary:

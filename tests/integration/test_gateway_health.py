@@ -31,6 +31,7 @@ from tests.doubles.embedder import HashEmbedder
 from tests.doubles.engine import ScriptedEngine
 from tests.doubles.failing_store import FailingStore, Faults
 from tests.doubles.gateway import Refusal, RunningGateway, running_gateway
+from tests.doubles.sqlite_files import laid
 from tests.doubles.vectors import ArrayVectorStore
 
 DEPENDENCIES = ("ledger", "jobs", *STORES, *(name.value for name in ServiceName))
@@ -113,8 +114,8 @@ async def test_health_needs_no_key_and_knows_no_other_names(tmp_path: Path) -> N
 async def test_stores_of_the_services_are_asked_through_them(tmp_path: Path) -> None:
     faults = {component: Faults(component) for component in STORES}
     embedder, signer = HashEmbedder(), Signer(b"a secret of these tests", clock)
-    graph = await SqlGraphStore.open(sqlite_engine(tmp_path / "graph.db"))
-    memory = await SqlMemory.open(sqlite_engine(tmp_path / "memory.db"))
+    graph = await SqlGraphStore.open(sqlite_engine(laid(tmp_path / "graph.db")))
+    memory = await SqlMemory.open(sqlite_engine(laid(tmp_path / "memory.db")))
     behind: Any = {
         "graph": FailingStore(graph, faults["graph"]),
         "memory": FailingStore(memory, faults["memory"], ("revisions",)),

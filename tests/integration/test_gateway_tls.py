@@ -3,8 +3,11 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import grpc.aio
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from structlog.testing import capture_logs
 
 from gateway.settings import GatewaySettings
@@ -13,7 +16,7 @@ from palimpsest.connection import Connection
 from palimpsest.errors import Unreachable
 from palimpsest.tls import Tls
 from palimpsest.tls import TlsUnusable as ClientTlsUnusable
-from palimpsest.v1 import credits_pb2
+from palimpsest.v1 import credits_pb2, credits_pb2_grpc
 from tests.doubles.certificates import Authority, Issued
 from tests.doubles.gateway import RunningGateway, running_gateway
 
@@ -34,11 +37,13 @@ def issued(ours: Authority) -> Issued:
 
 
 @asynccontextmanager
-async def secured(folder: Path, issued: Issued, clients: Path | None = None) -> AsyncIterator[RunningGateway]:
+async def secured(
+    folder: Path, issued: Issued, clients: Path | None = None, **more: Any
+) -> AsyncIterator[RunningGateway]:
     tls = TlsSettings(
         certificate=str(issued.certificate), key=str(issued.key), client_authorities=str(clients or "")
     )
-    settings = GatewaySettings(gateway_port=0, drain_seconds=0.2, gateway_tls=tls)
+    settings = GatewaySettings(gateway_port=0, drain_seconds=0.2, gateway_tls=tls, **more)
     async with running_gateway(folder, settings) as running:
         yield running
 
@@ -59,6 +64,21 @@ async def test_a_client_that_trusts_the_authority_is_answered(
         for tls, scheme in ((Tls(str(theirs.file)), "https://"), (None, "https://"), (None, "")):
             with pytest.raises(Unreachable):
                 await balance(running, tls, scheme)
+
+
+async def test_probes_that_speak_no_tls_have_a_port_that_tells_health_and_nothing_else(
+    tmp_path: Path, issued: Issued
+) -> None:
+    async with secured(tmp_path, issued, health_port=0) as running:
+        target = f"127.0.0.1:{running.gateway.health_port}"
+        async with grpc.aio.insecure_channel(target) as channel:
+            probe: Any = health_pb2_grpc.HealthStub(channel)
+            answer = await probe.Check(health_pb2.HealthCheckRequest(), timeout=30)
+            assert answer.status == health_pb2.HealthCheckResponse.SERVING
+            asked: Any = credits_pb2_grpc.CreditServiceStub(channel)
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await asked.GetBalance(credits_pb2.GetBalanceRequest(), timeout=30)
+            assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
 async def test_the_name_in_the_certificate_may_be_told(tmp_path: Path, ours: Authority) -> None:

@@ -37,6 +37,7 @@ from tests.contracts.graph_model import (
     histories,
 )
 from tests.doubles.graphd import Fault, FaultKind, Graphd
+from tests.doubles.sqlite_files import laid
 from tests.examples import one_in
 
 SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, HealthCheck.too_slow]
@@ -50,7 +51,7 @@ async def pair(graphd: str, tmp_path: Path) -> AsyncIterator[Pair]:
     )
     await bootstrap(nebula_settings)
     both = (
-        await SqlGraphStore.open(sqlite_engine(tmp_path / "graph.db")),
+        await SqlGraphStore.open(sqlite_engine(laid(tmp_path / "graph.db"))),
         NebulaGraphStore(nebula_settings),
     )
     yield both
@@ -204,7 +205,7 @@ async def faulty(graphd_double: Graphd, tmp_path: Path) -> AsyncIterator[tuple[G
     )
     await bootstrap(nebula_settings)
     both = (
-        await SqlGraphStore.open(sqlite_engine(tmp_path / "graph.db")),
+        await SqlGraphStore.open(sqlite_engine(laid(tmp_path / "graph.db"))),
         NebulaGraphStore(nebula_settings),
     )
     yield graphd_double, both

@@ -225,7 +225,7 @@ def kind_at(kinds: tuple[FaultKind, ...], call: int) -> FaultKind:
 
 
 @pytest.mark.parametrize("kinds", [NOTHING_DONE, ALL_DONE, PART_DONE], ids=["nothing", "all", "part"])
-@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("name", sampled(WRITES))
 async def test_a_write_bears_a_fault(
     double: Graphd, stages: Mapping[str, Stage], patient: GraphStore, name: str, kinds: tuple[FaultKind, ...]
 ) -> None:

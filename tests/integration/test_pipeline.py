@@ -47,6 +47,7 @@ from tests.doubles.embedder import HashEmbedder
 from tests.doubles.engine import ScriptedEngine
 from tests.doubles.gateway import ACME, graph, sqlite_stores
 from tests.doubles.product import IMPATIENT
+from tests.doubles.sqlite_files import laid_url
 from tests.doubles.vectors import ArrayVectorStore
 
 CEILING = MicroCredits(50_000)
@@ -175,9 +176,9 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         async with stores.ledger.books(ACME) as books:
             await books.grant(ACME, "start", MicroCredits(100_000), "")
         embedder, llm = HashEmbedder(), SlowEngine()
-        graph_store = await SqlGraphStore.open(engine_for(f"sqlite:///{folder / 'graph.db'}"))
+        graph_store = await SqlGraphStore.open(engine_for(laid_url(folder / "graph.db")))
         stack.push_async_callback(graph_store.close)
-        memory = await SqlMemory.open(engine_for(f"sqlite:///{folder / 'memory.db'}"))
+        memory = await SqlMemory.open(engine_for(laid_url(folder / "memory.db")))
         stack.push_async_callback(memory.close)
         vectors = FallingVectors(embedder.dimension)
         resources = Resources(graph_store, memory, vectors, llm, embedder, clock)
@@ -192,7 +193,7 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         jobs.falls = {}
         progress = BrokenProgress(stores.progress_database, stores.clock, bell)
         engine = DurableEngine(
-            DurableSettings(f"sqlite:///{folder / 'workflows.db'}", "test", drain_seconds=drain_seconds)
+            DurableSettings(laid_url(folder / "workflows.db"), "test", drain_seconds=drain_seconds)
         )
         steps = Steps(services, jobs, stores.graphs, stores.rules, progress, stores.prices, IMPATIENT)
         endings = Endings(

@@ -25,6 +25,7 @@ from services.resolver.service import Resolver
 from services.stores.paging import Page
 from tests.doubles.engine import ScriptedEngine
 from tests.doubles.model_server import ModelServer
+from tests.examples import sampled
 from tests.integration.naming import SAID, Fact, all_same, asked, facts, merges, names, read_as, tell, unknown
 from tests.integration.resolving import World, a_world
 from tests.machine import ROOT
@@ -91,7 +92,7 @@ LIKELY += [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), [*LIKELY, *((b, a) for a, b in LIKELY)])
+@pytest.mark.parametrize(("one", "other"), sampled([*LIKELY, *((b, a) for a, b in LIKELY)], 3))
 async def test_a_likely_one_is_asked_about_and_doubt_keeps_both(world: World, one: str, other: str) -> None:
     await tell(world, "a", f"{one} was there.", unknown(one))
     await tell(world, "b", f"{other} came.", unknown(other))
@@ -100,7 +101,7 @@ async def test_a_likely_one_is_asked_about_and_doubt_keeps_both(world: World, on
     assert set((await names(world)).values()) == {one, other}
 
 
-@pytest.mark.parametrize(("one", "other"), LIKELY)
+@pytest.mark.parametrize(("one", "other"), sampled(LIKELY))
 async def test_judged_the_same_with_context_whichever_came_first(
     tmp_path: Path, one: str, other: str
 ) -> None:
@@ -138,7 +139,7 @@ APART += [
 
 
 @pytest.mark.parametrize(("one", "other"), APART)
-@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("together", sampled([True, False]))
 async def test_what_stays_apart_does_whatever_a_model_says(
     world: World, one: tuple[str, str], other: tuple[str, str], together: bool
 ) -> None:

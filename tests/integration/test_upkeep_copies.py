@@ -53,7 +53,7 @@ from tests.builders import on
 from tests.contracts.memory_base import full_episode, passage, version
 from tests.doubles.embedder import HashEmbedder
 from tests.doubles.vectors import ArrayVectorStore
-from tests.examples import one_in
+from tests.examples import one_in, sampled
 from tests.integration.resolving import TODAY, World, a_world, said
 from tests.integration.test_resolver import CLAIM, END
 from tests.integration.test_upkeep_laws import Saying, generated, sayings
@@ -242,7 +242,7 @@ async def test_deletions_that_never_stop_end_a_backup(world: World, tmp_path: Pa
     assert not list((tmp_path / "backup").rglob("*.json*"))
 
 
-@pytest.mark.parametrize("dimension", [128, 64])
+@pytest.mark.parametrize("dimension", sampled([128, 64]))
 async def test_vectors_that_are_not_kept_are_made_anew(world: World, tmp_path: Path, dimension: int) -> None:
     await a_story(world)
     stores = stores_of(world)

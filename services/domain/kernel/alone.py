@@ -35,7 +35,7 @@ def _held(pieces: Sequence[tuple[int, int, int]], end: int, stays: Sequence[Stay
     held = Held(stays[first].object, start)
     held.first = min((at for _, _, at in pieces), key=lambda at: attestation(stays[at]))
     held.end = end
-    held.begun_with(stays[at] for _, _, at in pieces if stays[at].start == start)
+    held.begun_with(stays[at] for begun, _, at in pieces if begun == stays[at].start == start)
     if end != AFTER:
         held.ended_with((stays[at] for _, until, at in pieces if until == end), denied)
     return held

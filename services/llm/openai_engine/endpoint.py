@@ -15,7 +15,9 @@ import openai
 import stamina
 from openai.types import CreateEmbeddingResponse
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from opentelemetry.trace import SpanKind
 
+from services import metering, tracing
 from services.domain.scope import TenantId
 from services.llm import tokens
 from services.llm.openai_engine import errors
@@ -128,7 +130,11 @@ class Endpoint:
         await self._budgets.wait(tenant, self.settings.max_retry_after_seconds)
         async with self._slots.held(tenant):
             await self._pace.wait()
-            with self._breaker.guard():
+            with (
+                self._breaker.guard(),
+                tracing.span("call model", SpanKind.CLIENT),
+                metering.timed(metering.MODEL_SECONDS),
+            ):
                 try:
                     async with asyncio.timeout(self.settings.call_timeout_seconds):
                         answer = await send()
@@ -190,6 +196,8 @@ def _count(completion: ChatCompletion, request: dict[str, Any], text: str, meter
         sent, received = usage.prompt_tokens or 0, usage.completion_tokens or 0
     meter.tokens_in += sent
     meter.tokens_out += received
+    metering.MODEL_TOKENS.add(sent, {"direction": "in"})
+    metering.MODEL_TOKENS.add(received, {"direction": "out"})
     details = getattr(usage, "prompt_tokens_details", None)
     meter.tokens_cached += getattr(details, "cached_tokens", None) or 0
     return sent + received

@@ -2,12 +2,14 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
+from opentelemetry.trace import SpanKind
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from services import metering, tracing
 from services.stores.errors import StoreUnavailable
 from services.stores.sql.engine import WRITES
 from services.stores.sql.failures import translated
@@ -30,7 +32,7 @@ class Database:
     @asynccontextmanager
     async def read(self, whose: Whose) -> AsyncIterator[AsyncConnection]:
         """A transaction in which every query sees the same snapshot; it writes nothing."""
-        with translated(self.component):
+        with self._observed("read"), translated(self.component):
             async with self.engine.connect() as connection:
                 if self.engine.dialect.name == "postgresql":
                     await connection.execution_options(
@@ -48,12 +50,20 @@ class Database:
         before it is written needs a lock or a compare-and-set.
         """
         async with self._turn:
-            with translated(self.component):
+            with self._observed("write"), translated(self.component):
                 async with self.engine.connect() as connection:
                     await connection.execution_options(**{WRITES: True})
                     async with connection.begin():
                         await bind(connection, whose)
                         yield connection
+
+    @contextmanager
+    def _observed(self, access: str) -> Iterator[None]:
+        with (
+            tracing.span(f"{access} {self.component}", SpanKind.CLIENT),
+            metering.timed(metering.STORE_SECONDS, store=self.component, access=access),
+        ):
+            yield
 
     async def compact(self) -> None:
         """Writes a SQLite file anew, without what was deleted from it, and empties its log. Waits.

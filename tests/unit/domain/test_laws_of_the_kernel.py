@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given
 
+from services.domain.instants import Precision
 from services.domain.kernel.alone import alone
 from services.domain.kernel.held import Held
 from services.domain.kernel.lives import Life
@@ -12,6 +13,7 @@ from services.domain.kernel.stays import Denied, Stay
 from services.domain.kernel.sweep import Sweep
 from services.domain.kernel.unended import Unended
 from services.domain.timeline import timeline
+from tests.unit.domain.given import claim, day, denial
 from tests.unit.domain.worlds import PAIRS, World, worlds
 
 
@@ -51,10 +53,18 @@ def test_an_object_alone_is_the_sweep_over_it(world: World) -> None:
         assert [facts(held, stays) for held in alone(stays, denied)] == [facts(held, stays) for held in swept]
 
 
+def test_a_start_that_is_denied_does_not_say_how_fine_the_start_is_known() -> None:
+    said = claim("present", "Oslo", None, None, "2022-12-30")
+    taken = denial("no", "Oslo", None, "2023-01-01", "2022-12-30")
+    again = claim("day", "Oslo", "2022-12-30", None, "2023-01-01", start_precision=Precision.DAY)
+    (span,) = timeline([said, again], [], [taken], Rivals())
+    assert (span.valid_at, span.start_precision) == (day("2022-12-30"), Precision.DAY)
+
+
 @given(worlds(most=20))
 def test_claims_without_ends_speak_as_their_life_does(world: World) -> None:
-    for object in {claim.statement for claim in world.claims()}:
-        claims = [replace(claim, end=None) for claim in world.claims() if claim.statement == object]
+    for object in {each.statement for each in world.claims()}:
+        claims = [replace(each, end=None) for each in world.claims() if each.statement == object]
         life, unended = Life(object, claims, ()), Unended(claims)
         assert unended.settled() == life.settled()
         assert (unended.coarse, sorted(set(unended.said_at))) == (life.coarse, life.said_at)

@@ -12,7 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import stamina
+from opentelemetry.trace import SpanKind
 
+from services import metering, tracing
 from services.stores.errors import StoreUnavailable
 from services.stores.graph.nebula import statements
 from services.stores.graph.nebula.failures import NebulaFailure, Trouble
@@ -52,7 +54,11 @@ class Sessions:
                 wait_max=settings.retry_longest_wait_seconds,
                 wait_jitter=settings.retry_first_wait_seconds,
             ):
-                with attempt:
+                with (
+                    attempt,
+                    tracing.span(f"call {COMPONENT}", SpanKind.CLIENT),
+                    metering.timed(metering.STORE_SECONDS, store=COMPONENT, access="call"),
+                ):
                     loop = asyncio.get_running_loop()
                     return await loop.run_in_executor(self._threads, self._send, sentence)
         except NebulaFailure as failure:

@@ -3,14 +3,17 @@
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import grpc
+from opentelemetry.trace import SpanKind
 from pymilvus import AsyncMilvusClient, MilvusException
 from pymilvus.client.types import Status
 
+from services import metering, tracing
 from services.stores.errors import StoreError, StoreUnavailable
 from services.stores.vectors.options import MilvusOptions
 
@@ -84,8 +87,9 @@ class Connection:
     ) -> Any:
         """Calls the client within a time. Raises StoreUnavailable, CollectionGone or StoreError."""
         try:
-            async with asyncio.timeout(seconds or self._options.timeout_seconds):
-                return await method(self._client, *names, retry_times=_RETRIES, **arguments)
+            with _observed():
+                async with asyncio.timeout(seconds or self._options.timeout_seconds):
+                    return await method(self._client, *names, retry_times=_RETRIES, **arguments)
         except (MilvusException, grpc.RpcError, TimeoutError) as error:
             raise _translated(error) from error
 
@@ -108,6 +112,15 @@ class Connection:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+@contextmanager
+def _observed() -> Iterator[None]:
+    with (
+        tracing.span("call vectors", SpanKind.CLIENT),
+        metering.timed(metering.STORE_SECONDS, store="vectors", access="call"),
+    ):
+        yield
 
 
 def _server(version: str) -> Server:

@@ -1,0 +1,1 @@
+"""Checks of what runs Palimpsest on Kubernetes."""

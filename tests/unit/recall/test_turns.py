@@ -1,0 +1,86 @@
+"""Turns: words of nearby turns count by their distance, each once; which speakers a question names."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.domain.ids import EpisodeId, PassageId
+from services.domain.memory import Passage
+from services.recall.bm25 import Bm25
+from services.recall.terms import terms
+from services.recall.turns import SHARES, Turns
+
+WORDS = st.lists(st.lists(st.sampled_from(["bowl", "blue", "kiln"]), max_size=4), min_size=1, max_size=12)
+
+
+def talk(*lines: tuple[str, str], episodes: int = 1) -> tuple[Bm25, Turns]:
+    """An index of (speaker, text) lines, dealt to so many episodes in equal runs."""
+    index, turns = Bm25(), Turns()
+    each = -(-len(lines) // episodes)
+    for at, (speaker, text) in enumerate(lines):
+        episode = EpisodeId(f"episode-{at // each}")
+        turns.add(Passage(PassageId(str(at)), episode, at % each, text, 0, len(text), str(at), speaker))
+        index.add(str(at), terms(text))
+    return index, turns
+
+
+def test_a_word_counts_less_the_further_away_it_is_said() -> None:
+    index, turns = talk(*[("A", f"filler{n}") for n in range(6)], ("A", "bowl"))
+    scores = turns.windowed(index, ["bowl"])
+    best = scores[6]
+    assert list(scores / best) == pytest.approx([0, 0, *reversed(SHARES), 1])
+
+
+def test_words_of_another_episode_do_not_count() -> None:
+    index, turns = talk(("A", "bowl"), ("A", "nothing"), ("A", "nothing"), ("A", "nothing"), episodes=2)
+    assert list(turns.windowed(index, ["bowl"]) > 0) == [True, True, False, False]
+
+
+def test_a_word_that_is_said_all_around_counts_once() -> None:
+    index, turns = talk(("A", "bowl"), ("B", "bowl"), ("A", "bowl"))
+    assert turns.windowed(index, ["bowl"]) == pytest.approx(index.scores(["bowl"]))
+
+
+def test_two_halves_side_by_side_beat_one_half() -> None:
+    index, turns = talk(("A", "blue"), ("B", "bowl"), *[("A", f"filler{n}") for n in range(9)], ("A", "blue"))
+    scores = turns.windowed(index, ["blue", "bowl"])
+    assert scores[0] > scores[11] > 0
+
+
+@given(WORDS, st.sampled_from([["bowl"], ["blue", "kiln"], ["absent"], []]))
+def test_windows_take_nothing_from_a_turns_own_score(texts: list[list[str]], asked: list[str]) -> None:
+    index, turns = talk(*[("A", " ".join(text)) for text in texts])
+    windowed, own = turns.windowed(index, asked), index.scores(asked)
+    assert all(windowed >= own - 1e-9)
+    assert bool(windowed.any()) == bool(own.any())
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What did Mara buy?", {"mara jones"}),
+        ("what did mara jones's sister say", {"mara jones"}),
+        ("and BEN?", {"ben"}),
+        ("小明说了什么", {"小明"}),
+        ("Did Mara meet Ben?", {"mara jones", "ben"}),
+        ("Mara, Ben, 小明", set()),  # all of them: nothing is told apart
+        ("Benjamin?", set()),
+        ("", set()),
+    ],
+)
+def test_speakers_that_a_question_names(question: str, expected: set[str]) -> None:
+    _, turns = talk(("Mara Jones", "one"), ("Ben", "two"), ("小明", "three"))
+    assert turns.named_in(question) == expected
+
+
+def test_a_first_name_of_two_people_names_neither() -> None:
+    _, turns = talk(("Mara Jones", "one"), ("Mara Smith", "two"), ("Ben", "three"))
+    assert turns.named_in("What did Mara buy?") == frozenset()
+    assert turns.named_in("What did Mara buy?", ["mara smith"]) == {"mara smith"}
+
+
+def test_who_says_a_turn_and_whether_it_asks() -> None:
+    _, turns = talk(("Ana", 'How was "it?"'), ("Ben", "Good."), ("", "好吗？"))
+    assert [turns.asks(place) for place in range(3)] == [True, False, True]
+    assert list(turns.spoken_by(["ana"])) == [True, False, False]
+    assert [turns.is_by(place, {"ben"}) for place in range(3)] == [False, True, False]
