@@ -59,8 +59,10 @@ def new_ledger() -> Ledger:
 JUDGED = st.sampled_from(list(product(combinations(sorted(IDS), 2), VerdictKind, Judge, DAYS)))
 
 
-def verdicts(id: str) -> st.SearchStrategy[Verdict]:
-    return JUDGED.map(lambda drawn: Verdict(RecordId(id), *drawn[0], *drawn[1:]))
+@st.composite
+def verdicts(draw: st.DrawFn, id: str) -> Verdict:
+    (left, right), kind, judge, attested = draw(JUDGED)
+    return Verdict(RecordId(id), left, right, kind, judge, attested)
 
 
 @st.composite

@@ -37,12 +37,12 @@ def claims(draw: st.DrawFn) -> list[Claim]:
     return made
 
 
-def verdicts() -> st.SearchStrategy[list[Verdict]]:
-    return st.lists(st.sampled_from(JUDGED)).map(
-        lambda drawn: [
-            Verdict(RecordId(f"v{at}"), *pair, *judged) for at, (pair, *judged) in enumerate(drawn)
-        ]
-    )
+@st.composite
+def verdicts(draw: st.DrawFn) -> list[Verdict]:
+    return [
+        Verdict(RecordId(f"v{at}"), left, right, kind, judge, attested)
+        for at, ((left, right), kind, judge, attested) in enumerate(draw(st.lists(st.sampled_from(JUDGED))))
+    ]
 
 
 def cardinality(predicate: str) -> Cardinality:

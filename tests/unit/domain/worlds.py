@@ -27,7 +27,8 @@ MAYBE = [*[None] * len(DAYS), *DAYS]
 PRECISIONS = [Precision.INSTANT] * 5 + list(Precision)
 """Mostly exact, so that the other rules meet often enough."""
 _PERIODS = list(product(MAYBE, MAYBE))
-_SEEN = ["told"] * 9 + ["begun"] * 3 + DAYS
+_SEEN: list[Instant | str] = [*["told"] * 9, *["begun"] * 3, *DAYS]
+"""When it was told, when it began if that is known, or any day."""
 _SUBSETS = [frozenset(some) for size in range(len(PAIRS) + 1) for some in combinations(PAIRS, size)]
 _SLOTS = [
     dict(zip(OBJECTS, slots, strict=False))
@@ -83,13 +84,10 @@ RIVALS = st.sampled_from([*[None] * len(_SUBSETS), *_SUBSETS])
 @st.composite
 def claims(draw: st.DrawFn, id: str, objects: Sequence[StatementId]) -> Claim:
     of, (start, end), (attested, vouched) = draw(st.sampled_from(objects)), draw(PERIODS), draw(TOLD)
-    match vouched:
-        case "begun" if start is not None:
-            seen = start
-        case "begun" | "told":
-            seen = attested
-        case _:
-            seen = vouched
+    if isinstance(vouched, str):
+        seen = start if vouched == "begun" and start is not None else attested
+    else:
+        seen = vouched
     return Claim(RecordId(id), of, start, end, attested, seen, UNKNOWN_SOURCE, *draw(FINE))
 
 
