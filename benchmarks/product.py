@@ -55,10 +55,10 @@ PEOPLE, PLACES, TOOLS = 200, 50, 100
 
 
 @contextmanager
-def model_server(delay_ms: int) -> Iterator[str]:
+def model_server(delay_ms: int, dimension: int = DIMENSION) -> Iterator[str]:
     """The base URL of a model server in a process of its own, so that it does not share our loop."""
     command = [sys.executable, "-m", "tests.doubles.model_server", "--port", "0"]
-    command += ["--delay-ms", str(delay_ms), "--dimension", str(DIMENSION)]
+    command += ["--delay-ms", str(delay_ms), "--dimension", str(dimension)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -15,6 +15,7 @@ from gateway.api.mount import Servicers, served
 from gateway.api.predicates import GraphsAndPredicates
 from gateway.api.privacy import PrivacyServicer
 from gateway.api.recall import RecallServicer
+from gateway.commands.archiving import RestoreArchived
 from gateway.commands.asking import Recall
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.auditing import ListAuditEvents
@@ -34,15 +35,20 @@ from gateway.commands.rebuilding import RebuildGraph
 from gateway.commands.retracting import RetractSource
 from gateway.commands.retrying import RetryJob
 from gateway.commands.rules import Rules
+from gateway.commands.summaries import Summaries
 from gateway.health import Probe
+from gateway.ingest.archiving import Archiving
 from gateway.ingest.background import Background
 from gateway.ingest.dispatch import Dispatcher
 from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
 from gateway.ingest.erasing import Erasing
+from gateway.ingest.follower import Debounce, Follower
+from gateway.ingest.following import Following, FollowSettings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
+from gateway.ingest.retaining import RetentionSweep
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
@@ -163,12 +169,16 @@ async def open_gateway(
         replace(step_settings or StepSettings(), offered_models=settings.offered_models, providers=providers),
     )
     documents = Documents(services, steps.settings.store_seconds, steps.settings.model_seconds)
-    pipeline = _pipeline(settings, stores, services, engine, steps, documents)
+    pipeline = _pipeline(settings, stores, services, engine, steps, documents, now)
     stack.push_async_callback(engine.close)
     await engine.launch()
     background = Background()
     stack.push_async_callback(background.close)
-    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id)
+    follower = _follower(settings, stores, services, steps, now)
+    follower.start()
+    stack.push_async_callback(follower.stop)
+    retain = RetentionSweep(stores.retention, stores.jobs, stores.prices, pipeline)
+    dispatcher = Dispatcher(stores, pipeline, settings.sweep_seconds, settings.executor_id, [retain])
     await dispatcher.start()
     stack.push_async_callback(dispatcher.stop)
     servicers = _servicers(
@@ -187,6 +197,7 @@ def _pipeline(
     engine: DurableEngine,
     steps: Steps,
     documents: Documents,
+    now: Callable[[], Instant],
 ) -> Pipeline:
     endings = Endings(stores.jobs, stores.progress, stores.prices, stores.tenants, settings.tenant_limits)
     told = steps.settings
@@ -195,6 +206,9 @@ def _pipeline(
         services, stores.jobs, stores.progress, told.patience, told.store_seconds, told.reached
     )
     rebuilding = Rebuilding(services, stores.jobs, told.patience, told.model_seconds)
+    archiving = Archiving(
+        services, stores.jobs, stores.graphs, told.patience, now, told.store_seconds, told.reached
+    )
     erasing = Erasing.over(engine, services, stores, steps.settings)
     return Pipeline(
         engine,
@@ -203,10 +217,33 @@ def _pipeline(
         retracting,
         retrying,
         rebuilding,
+        archiving,
         endings,
         erasing,
         settings.chunk_concurrency,
     )
+
+
+def _follower(
+    settings: GatewaySettings,
+    stores: Stores,
+    services: Services,
+    steps: Steps,
+    now: Callable[[], Instant],
+) -> Follower:
+    told = steps.settings
+    following = Following(
+        services,
+        stores.graphs,
+        stores.jobs,
+        stores.progress,
+        now,
+        FollowSettings(told.store_seconds, told.model_seconds, told.offered_models, told.providers),
+    )
+    debounce = Debounce(
+        settings.follow_quiet_seconds, settings.follow_longest_seconds, settings.follow_concurrency
+    )
+    return Follower(stores.follow_ups, following, debounce)
 
 
 def _probes(stores: Stores, services: Services) -> Mapping[str, Probe]:
@@ -229,7 +266,7 @@ def _privacy(
     pipeline: Pipeline,
     now: Callable[[], Instant],
 ) -> PrivacyServicer:
-    taking = Taking(services, stores.imports, steps.settings.model_seconds)
+    taking = Taking(services, stores.imports, steps.settings.model_seconds, steps.settings.reached)
     take_in = ImportGraph(
         taking,
         stores.imports,
@@ -278,6 +315,9 @@ def _servicers(
         "RecallService": RecallServicer(
             Recall(services, stores.graphs, stores.ledger, stores.prices, now, engine_name),
             reads,
+            Summaries(
+                services, stores.graphs, stores.follow_ups, background, steps.settings.store_seconds, now
+            ),
             policy,
         ),
         "JobService": JobsAndRetries(
@@ -323,6 +363,7 @@ def _memory(
         deleting_documents,
         retract,
         RebuildGraph(stores.jobs, stores.graphs, stores.prices, pipeline),
+        RestoreArchived(services, stores.graphs, stores.requests, background, steps.settings.store_seconds),
         reads,
         judging,
         browsing,

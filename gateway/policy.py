@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from gateway.errors import GraphNotFound
-from gateway.redaction import CARD, Redactor
+from gateway.errors import GraphNotFound, ValidationFailed, Violation
+from gateway.patterns import TookTooLong
+from gateway.redaction import Redactor
 from gateway.store.graphs import Graphs
 from palimpsest.v1 import entity_pb2
 from palimpsest.v1.graph_pb2 import GraphSettings
@@ -20,6 +21,12 @@ _NO_TEXT = frozenset({"time_zone", "page_token", "cursor", "source", "predicate"
 """Fields of requests that are names, not text; so are all whose name ends in `_id` or `_ids`."""
 
 
+TOO_SLOW = Violation(
+    "settings.redaction.patterns", "did not get through this text in time", "redaction.patterns.in_time"
+)
+"""What is not blacked out is not taken."""
+
+
 class TextPolicy:
     """Holds texts to the settings of their graph. `providers` are those that see texts of this server."""
 
@@ -28,7 +35,7 @@ class TextPolicy:
         self._providers = providers
 
     async def __call__(self, scope: Scope, request: Request) -> Request:
-        """The request as it may be kept and read. Raises ModelNotAllowed."""
+        """The request as it may be kept and read. Raises ModelNotAllowed, ValidationFailed (see TOO_SLOW)."""
         try:
             settings = (await self._graphs.get(scope)).settings
         except GraphNotFound:
@@ -38,7 +45,10 @@ class TextPolicy:
         if not redactor:
             return request
         # In a thread of its own: a text of two megabytes takes seconds at worst.
-        return await asyncio.to_thread(redacted, request, redactor)
+        try:
+            return await asyncio.to_thread(redacted, request, redactor)
+        except TookTooLong:
+            raise ValidationFailed(TOO_SLOW) from None
 
 
 def check_providers(settings: GraphSettings, providers: Set[str]) -> None:
@@ -83,8 +93,8 @@ def _redact_map(entries: Any, redactor: Redactor) -> None:
 def _redact_literal(literal: entity_pb2.Literal, redactor: Redactor) -> None:
     if literal.WhichOneof("value") == "string_value":
         literal.string_value = redactor.text(literal.string_value)
-    elif literal.WhichOneof("value") == "number_value" and redactor.is_card(literal.number_value):
-        literal.string_value = CARD
+    elif literal.WhichOneof("value") == "number_value" and (mark := redactor.mark_of(literal.number_value)):
+        literal.string_value = mark
 
 
 def _is_name(field: str) -> bool:

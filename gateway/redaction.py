@@ -1,4 +1,4 @@
-"""Redaction: payment card numbers and secrets are blacked out of texts before anything keeps or reads them.
+"""Redaction: card numbers, secrets and what patterns find go from texts before anything keeps or reads them.
 
 What is known for one, and what is not, is told in docs/privacy.md. Pure: the same text gives the same
 marks, and a text with marks gives itself.
@@ -8,10 +8,11 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from gateway.patterns import Patterns
 from palimpsest.v1.graph_pb2 import RedactionSettings
 from services.domain.redacted import MARKS
 
-CARD, SECRET = MARKS["card_number"], MARKS["secret"]
+CARD, SECRET, OWN = MARKS["card_number"], MARKS["secret"], MARKS["pattern"]
 
 LEAST_DIGITS, MOST_DIGITS = 13, 19
 """Of a payment card's number (ISO/IEC 7812)."""
@@ -57,20 +58,28 @@ class Redactor:
     def __init__(self, settings: RedactionSettings) -> None:
         self._secrets = settings.secrets
         self._cards = settings.card_numbers
+        self._patterns = Patterns(settings.patterns)
 
     def __bool__(self) -> bool:
-        return self._secrets or self._cards
+        return self._secrets or self._cards or bool(self._patterns)
 
     def text(self, text: str) -> str:
-        """The text with marks. Takes time in the length of the text alone."""
+        """The text with marks. Takes time in the length of the text alone, but for patterns of one's own.
+
+        Raises TookTooLong for these.
+        """
         if self._secrets:
             for pattern in _SECRETS:
                 text = pattern.sub(_marked, text)
-        return without_cards(text) if self._cards else text
+        text = without_cards(text) if self._cards else text
+        return self._patterns.marked(text, OWN) if self._patterns else text
 
-    def is_card(self, number: float) -> bool:
-        """Whether a number, given as such, is that of a card."""
-        return self._cards and number.is_integer() and _is_card(str(int(number)))
+    def mark_of(self, number: float) -> str:
+        """The mark for a number, given as such: of a card, or what a pattern finds; "" for any other."""
+        digits = str(int(number)) if number.is_integer() else repr(number)
+        if self._cards and number.is_integer() and _is_card(digits):
+            return CARD
+        return OWN if self._patterns and self._patterns.finds(digits) else ""
 
 
 def _marked(found: "re.Match[str]") -> str:

@@ -116,6 +116,12 @@ class GatewaySettings(BaseSettings):
     offered_models: frozenset[str] = frozenset()
     """Models at the endpoint that graphs may choose in place of its two, as a JSON list; a graph that names
     another is refused, or, where the offer was withdrawn, understood with those two."""
+    follow_quiet_seconds: float = Field(default=5.0, ge=0)
+    """Labels, summaries and persona of a graph are made when nothing has changed in it for so long…"""
+    follow_longest_seconds: float = Field(default=60.0, ge=0)
+    """…or changes have gone on for so long."""
+    follow_concurrency: int = Field(default=2, ge=1)
+    """Graphs whose labels, summaries and persona this process makes at once."""
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
     """What the process tells of itself."""
     sweep_seconds: float = Field(default=5.0, gt=0)

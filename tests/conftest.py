@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(os.environ.get("PALIMPSEST_HYPOTHESIS", "dev"))
 
 
-UP = {"test_cli", "test_foreign_client", "test_hostile_words", "test_readme", "test_telemetry"}
+UP = {"test_cli", "test_foreign_client", "test_hostile_words", "test_readme", "test_telemetry", "test_client"}
 """Files whose tests share one `palimpsest up`."""
 
 

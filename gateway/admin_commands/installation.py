@@ -101,6 +101,7 @@ def upkeep_stores(resources: Resources) -> Stores:
         revisions=memory.revisions,
         decisions=memory.decisions,
         readings=memory.readings,
+        archive=memory.archive,
         vectors=resources.vectors,
         embedder=resources.embedder,
         now=resources.now,

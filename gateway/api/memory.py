@@ -3,6 +3,7 @@
 from gateway.api.browsing import BrowsingServicer, Context
 from gateway.api.judging import JudgingServicer
 from gateway.api.merging import MergingServicer
+from gateway.commands.archiving import RestoreArchived
 from gateway.commands.asserting import AssertTriples
 from gateway.commands.batching import BatchAddEpisodes
 from gateway.commands.browsing import Browsing, show_stage
@@ -41,6 +42,7 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         deleting_documents: DeleteDocument,
         retract: RetractSource,
         rebuild: RebuildGraph,
+        restore_archived: RestoreArchived,
         reads: Reads,
         judging: Judging,
         browsing: Browsing,
@@ -59,6 +61,7 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         self._delete_document = deleting_documents
         self._retract = retract
         self._rebuild = rebuild
+        self._restore_archived = restore_archived
         self._reads = reads
         self._judging = judging
         self._view = view
@@ -102,6 +105,12 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
         caller = current_caller()
         scope, actor = caller.scope(request.graph_id), f"key:{caller.key}"
         return await self._retract(scope, request, actor, self._max_jobs(caller))
+
+    async def RestoreArchived(
+        self, request: memory_graph_pb2.RestoreArchivedRequest, context: Context
+    ) -> memory_graph_pb2.RestoreArchivedResponse:
+        caller = current_caller()
+        return await self._restore_archived(caller.scope(request.graph_id), request, caller.actor)
 
     async def RebuildGraph(
         self, request: memory_graph_pb2.RebuildGraphRequest, context: Context

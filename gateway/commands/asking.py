@@ -11,6 +11,7 @@ from gateway.convert.recall import (
     recalled_passage_out,
     recalled_voice_out,
 )
+from gateway.convert.summaries import persona_out, summary_out
 from gateway.convert.times import instant_of
 from gateway.convert.zones import check_time_zone
 from gateway.credits.ledger import Ledger
@@ -26,10 +27,6 @@ from services.domain.scope import Scope, TenantId
 
 CHARGED_AS = "RECALL"
 """Why, in the ledger."""
-_LATER = {
-    recall_pb2.RECALL_INCLUDE_SUMMARIES: "Recall of summaries",
-    recall_pb2.RECALL_INCLUDE_PERSONA: "Recall of the persona",
-}
 
 
 class Recall:
@@ -86,11 +83,6 @@ class Recall:
 
     @staticmethod
     def _refuse_what_comes_later(request: recall_pb2.RecallRequest) -> None:
-        for include in request.include:
-            if include in _LATER:
-                raise NotImplementedYet(_LATER[include])
-        if request.labels:
-            raise NotImplementedYet("Recall by labels")
         if len(request.graph_ids) > 1:
             raise NotImplementedYet("Recall over several graphs")
 
@@ -102,6 +94,8 @@ def _answer_out(
         facts=[fact_out(fact, graph_id) for fact in answer.facts],
         passages=[recalled_passage_out(passage, graph_id) for passage in answer.passages],
         voice=[recalled_voice_out(voice, graph_id) for voice in answer.voice],
+        summaries=[summary_out(summary, graph_id) for summary in answer.summaries],
+        persona=persona_out(answer.persona, graph_id) if answer.HasField("persona") else None,
         context=answer.context,
         evidence={
             item.name: recall_pb2.Evidence(

@@ -56,6 +56,7 @@ class Browsing:
             session_id=request.session_id,
             document_id=request.document_id,
             source=request.source,
+            held=request.quarantined,
             page_size=min(size, MAX_PAGE),
             after=place.after,
         )

@@ -22,7 +22,11 @@ class ServiceFacts:
             scope, self._services.recall.ReadGraph, recall_pb2.ReadGraphRequest(), TIMEOUT_SECONDS
         )
         counts = GraphCounts(
-            entities=read.entities, statements=read.statements, episodes=read.episodes, claims=read.claims
+            entities=read.entities,
+            statements=read.statements,
+            episodes=read.episodes,
+            claims=read.claims,
+            archived=read.archived,
         )
         at = timestamp(read.revision_at if read.HasField("revision_at") else None)
         return HeldFacts(counts, RevisionStamp(revision=read.revision, time=at))

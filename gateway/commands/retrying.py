@@ -1,4 +1,4 @@
-"""RetryJob: the chunks of a job that failed are tried again, under the same job and a hold of their own."""
+"""RetryJob: what failed, or is released, of a job is understood under it, with a hold of its own."""
 
 from gateway.credits.prices import Prices
 from gateway.errors import JobNotFailed
@@ -40,14 +40,14 @@ class RetryJob:
 
     async def _accepted(self, job: Job, request: jobs_pb2.RetryJobRequest, max_jobs: int) -> Accepted:
         prices = await self._prices.current()
-        left = Left.from_bytes(job.left) if job.left else None
+        left = _chosen(job, request.release)
         order = Order(
             scope=job.scope,
             kind=job.kind,
             method=METHOD,
             request_key=request.request_id,
             payload_hash=fingerprint(request),
-            payload=job.left,
+            payload=b"" if left is None else left.to_bytes(),
             ceiling=prices.ingest(0) if left is None else left.quote(prices),
             price_version=prices.version,
         )
@@ -57,3 +57,12 @@ class RetryJob:
         if left is None:
             raise JobNotFailed
         return await self._jobs.retry(order, job.id, max_jobs)
+
+
+def _chosen(job: Job, release: bool) -> Left | None:
+    """What is to be taken up; None when there is nothing."""
+    if not job.left:
+        return None
+    left = Left.from_bytes(job.left)
+    left = left.released() if release else left
+    return left if left.chunks else None

@@ -69,6 +69,8 @@ def question_in(
         include_facts=recall_pb2.RECALL_INCLUDE_FACTS in include,
         include_passages=recall_pb2.RECALL_INCLUDE_PASSAGES in include,
         include_voice=recall_pb2.RECALL_INCLUDE_VOICE in include,
+        include_summaries=recall_pb2.RECALL_INCLUDE_SUMMARIES in include,
+        include_persona=recall_pb2.RECALL_INCLUDE_PERSONA in include,
         explain=request.explain,
         allow_degraded=request.allow_degraded,
         min_revision=request.min_revision,

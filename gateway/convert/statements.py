@@ -100,6 +100,7 @@ def statement_out(statement: internal.Statement, graph_id: str) -> statement_pb2
         confidence=statement.confidence,
         contested=any(span.contested for span in spans),
         source_count=len(statement.episode_ids),
+        archived=statement.archived,
         spans=[span_out(span, statement.id) for span in spans],
         event_at=timestamp(statement.event_at if statement.HasField("event_at") else None),
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -19,7 +20,16 @@ class Dispatcher:
     Each time it says that this process lives (docs/operations.md, "A process that does not come back").
     """
 
-    def __init__(self, stores: Stores, pipeline: Pipeline, every_seconds: float, executor_id: str) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        pipeline: Pipeline,
+        every_seconds: float,
+        executor_id: str,
+        sweeps: Sequence[Callable[[], Awaitable[None]]] = (),
+    ) -> None:
+        """`sweeps` are done each time as well: what time begins."""
+        self._sweeps = sweeps
         self._stores = stores
         self._pipeline = pipeline
         self._executor_id = executor_id
@@ -51,7 +61,8 @@ class Dispatcher:
                 await self._beat()
                 for job in await self._stores.jobs.pending():
                     await self._pipeline.submit(job)
-                await self._stores.sweep()
+                for sweep in (self._stores.sweep, *self._sweeps):
+                    await sweep()
                 if metering.enabled():
                     metering.tell_backlog(await self._stores.backlog.numbers())
             except Exception:

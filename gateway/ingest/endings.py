@@ -12,7 +12,7 @@ from gateway.errors import ChunksFailed, JobCancelled, TenantNotFound
 from gateway.ingest.durable import JSON
 from gateway.ingest.patience import status_in
 from gateway.ingest.results import merged_result, result_of
-from gateway.ingest.retrying import Left
+from gateway.ingest.retrying import Left, unpacked
 from gateway.store.clock import SECOND
 from gateway.store.job_values import Job, JobKind, JobState, Outcome
 from gateway.store.jobs import Jobs
@@ -21,12 +21,14 @@ from gateway.store.tenants import Limits, Tenants
 from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.v1 import job_pb2
 from services import metering
+from services.domain.facts import NothingReason
 from services.domain.ids import JobId, Revision
 from services.domain.scope import TenantId
 from services.runtime.status import status_of
 
 UNSUPPORTED = -1
 """The number under which the outcome of a document's removed passages is kept."""
+_HELD = NothingReason.QUARANTINED
 OUTCOME = "outcome"
 """Artifact: what a chunk changed, by id."""
 
@@ -54,7 +56,7 @@ class Ended:
     deleted: Mapping[str, int] = field(default_factory=dict)
     """How much a retraction deleted and revoked, by the names of counts."""
     left: Left | None = None
-    """Of an ingest: its chunks that failed."""
+    """Of an ingest: its chunks that failed, and those held back."""
     rebuilt: job_pb2.RebuildReport | None = None
     """What a rebuild found and made anew."""
 
@@ -99,7 +101,13 @@ class Ended:
             first_failure=next(filter(_is_cancelled, failures), failures[0]) if failures else undone,
             unsupported_failed=undone is not None,
             left=Left(
-                {index: chunks[index] for index in failed}, len(places), str(prepared.get("time_zone", ""))
+                {index: chunks[index] for index in failed},
+                len(places),
+                str(prepared.get("time_zone", "")),
+                {
+                    **unpacked(prepared.get("held", {})),
+                    **{index: one for index, one in chunks.items() if one["nothing"] == _HELD},
+                },
             ),
         )
 
@@ -198,7 +206,7 @@ def _error(ended: Ended, state: JobState) -> Status | None:
 
 
 def _left(ended: Ended, state: JobState) -> bytes:
-    """What a retry would do; a job that was cancelled, or is done, leaves nothing."""
-    if state not in (JobState.PARTIAL, JobState.FAILED) or ended.left is None or not ended.left.chunks:
+    """What a retry would do; a job that was cancelled, or is done, leaves nothing but what is held back."""
+    if state is JobState.CANCELLED or ended.left is None or not (ended.left.chunks or ended.left.held):
         return b""
     return ended.left.to_bytes()

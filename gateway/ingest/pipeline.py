@@ -12,6 +12,8 @@ import structlog
 from opentelemetry.trace import SpanKind
 
 from gateway.errors import JobNotFound
+from gateway.ingest.archiving import Archiving
+from gateway.ingest.archiving import ended as archiving_ended
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended, Endings
 from gateway.ingest.erasing import Erasing
@@ -40,6 +42,7 @@ ASSERT = "assert"
 RETRACT = "retract"
 ERASE = "erase"
 REBUILD = "rebuild"
+ARCHIVE = "archive"
 
 WORKFLOWS = {
     JobKind.INGEST: INGEST,
@@ -47,6 +50,7 @@ WORKFLOWS = {
     JobKind.RETRACTION: RETRACT,
     JobKind.ERASURE: ERASE,
     JobKind.REBUILD: REBUILD,
+    JobKind.RETENTION: ARCHIVE,
 }
 RETRY = "retry"
 """Of what is left of an ingest."""
@@ -63,6 +67,7 @@ class Pipeline:
         retracting: Retracting,
         retrying: Retrying,
         rebuilding: Rebuilding,
+        archiving: Archiving,
         endings: Endings,
         erasing: Erasing,
         chunk_concurrency: int = 8,
@@ -74,6 +79,7 @@ class Pipeline:
         self._retracting = retracting
         self._retrying = retrying
         self._rebuilding = rebuilding
+        self._archiving = archiving
         self._endings = endings
         self._patience = steps.settings.patience
         self._reached = steps.settings.reached
@@ -83,6 +89,7 @@ class Pipeline:
         self._register(ASSERT, self._asserted)
         self._register(RETRACT, self._retracted)
         self._register(REBUILD, self._rebuilt)
+        self._register(ARCHIVE, self._archived)
         self._register(RETRY, self._retried)
         self._register(ERASE, erasing.run)
 
@@ -206,6 +213,26 @@ class Pipeline:
             parts, after = int(one["parts"]), str(one["after"])
             part += not after
         return rebuilding_ended(done)
+
+    async def _archived(self, run: Run, job: JobId) -> Ended:
+        """Page after page; stops where one fails or the job is cancelled."""
+        stopped = await self._stopped(run, job, "rules")
+        rules = stopped or await run.step("rules/1", lambda: self._archiving.rules(job))
+        if status_in(rules) is not None:
+            return archiving_ended([rules])
+        done: list[JSON] = []
+        after = ""
+        while not done or after:
+            number = len(done)
+            stopped = await self._stopped(run, job, f"archive/{number}")
+            one = stopped or await run.step(
+                f"archive/1/{number}", partial(self._archiving.page, job, number, rules, after)
+            )
+            done.append(one)
+            if status_in(one) is not None:
+                break
+            after = str(one["after"])
+        return archiving_ended(done)
 
     async def _understand(self, run: Run, job: JobId, index: int, prepared: JSON) -> JSON:
         async def bounded() -> JSON:

@@ -1,13 +1,14 @@
 """Retrying: what is left of an ingest whose chunks failed, how it is kept, and how a retry takes it up.
 
-Only chunks that failed are understood again. Their texts are saved; what was said and understood meanwhile
-under another request, or was deleted, has nothing in it any more, and costs nothing.
+Only chunks that failed, or were held back and are released, are understood. Their texts are saved; what was
+said and understood meanwhile under another request, or was deleted, has nothing in it any more, and costs
+nothing.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from gateway.convert.names import nothing_out
 from gateway.credits.money import MicroCredits, PriceTable
@@ -26,12 +27,13 @@ from services.domain.ids import JobId
 class Left:
     """The chunks of a job that failed, by their place: `episode` and `tokens` of each.
 
-    `chunks` of `total` are left; the others were kept.
+    `chunks` of `total` are left; the others were kept, or are `held` back for review.
     """
 
     chunks: Mapping[int, JSON]
     total: int
     time_zone: str
+    held: Mapping[int, JSON] = field(default_factory=dict)
 
     @property
     def kept(self) -> int:
@@ -41,18 +43,27 @@ class Left:
         """The most that a retry may cost."""
         return MicroCredits(sum(prices.ingest(int(one["tokens"])) for one in self.chunks.values()))
 
+    def released(self) -> "Left":
+        """With what is held back among what a retry takes up."""
+        return Left({**self.chunks, **self.held}, self.total, self.time_zone)
+
     def to_bytes(self) -> bytes:
-        chunks = {str(index): [one["episode"], one["tokens"]] for index, one in self.chunks.items()}
-        return json.dumps({"chunks": chunks, "total": self.total, "time_zone": self.time_zone}).encode()
+        left = {"chunks": packed(self.chunks), "total": self.total, "time_zone": self.time_zone}
+        return json.dumps(left | ({"held": packed(self.held)} if self.held else {})).encode()
 
     @classmethod
     def from_bytes(cls, kept: bytes) -> Self:
         read = json.loads(kept)
-        chunks = {
-            int(index): {"episode": episode, "tokens": tokens}
-            for index, (episode, tokens) in read["chunks"].items()
-        }
-        return cls(chunks, read["total"], read["time_zone"])
+        return cls(unpacked(read["chunks"]), read["total"], read["time_zone"], unpacked(read.get("held", {})))
+
+
+def packed(chunks: Mapping[int, JSON]) -> JSON:
+    """Chunks as JSON, each with what a retry needs of it."""
+    return {str(index): [one["episode"], one["tokens"]] for index, one in chunks.items()}
+
+
+def unpacked(read: Mapping[str, Sequence[Any]]) -> dict[int, JSON]:
+    return {int(index): {"episode": episode, "tokens": tokens} for index, (episode, tokens) in read.items()}
 
 
 class Retrying:
@@ -103,6 +114,7 @@ class Retrying:
                 "version": 0,
                 "document": "",
                 "time_zone": left.time_zone,
+                "held": packed(left.held),
             }
 
         return await self._patience.attempt(job_id, "take_up", work)

@@ -12,6 +12,7 @@ from gateway.ingest.durable import JSON
 from gateway.ingest.endings import OUTCOME, UNSUPPORTED
 from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.patience import Patience, status_in
+from gateway.ingest.receipts import stages_of
 from gateway.ingest.understanding import Understanding
 from gateway.services import Services
 from gateway.store.graphs import Graphs
@@ -67,6 +68,7 @@ class Steps:
         self._jobs = jobs
         self._progress = progress
         self._prices = prices
+        self._rules = rules
         self.settings = settings
         self._understanding = Understanding(
             services,
@@ -131,7 +133,9 @@ class Steps:
             job = await self._jobs.start(job_id)
             asked = AddEpisodeRequest.FromString(await self._jobs.payload(job_id))
             request = preprocessor_pb2.PreprocessRequest(
-                job_id=job_id, source=source_in(asked, job.created_at)
+                job_id=job_id,
+                source=source_in(asked, job.created_at),
+                distrusted=(await self._rules.for_text(job.scope, asked.source)).distrusted,
             )
             done = await self._services.call(
                 job.scope, self._services.preprocessor.Preprocess, request, self.settings.model_seconds
@@ -285,21 +289,8 @@ class Steps:
     ) -> None:
         if not receipts:
             return
-        stages = [
-            job_pb2.StageReceipt(
-                stage=receipt.stage,
-                model=receipt.model,
-                prompt_version=receipt.prompt_version,
-                calls=receipt.calls,
-                tokens_in=receipt.tokens_in,
-                tokens_out=receipt.tokens_out,
-                tokens_cached=receipt.tokens_cached,
-                duration_millis=round(receipt.milliseconds),
-            )
-            for receipt in receipts
-        ]
         await self._progress.add_receipts(
-            job.id, _of_attempt(job, step), receipts[0].engine, stages, position
+            job.id, _of_attempt(job, step), receipts[0].engine, stages_of(receipts), position
         )
 
     async def _show_chunks(self, job_id: JobId, chunks: Sequence[JSON]) -> None:

@@ -13,6 +13,7 @@ from gateway.store.erasing import being_erased, refuse_erased
 from gateway.store.imports import UNDER_WAY
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
+from gateway.store.retention import first_due
 from gateway.store.tables import graphs
 from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
@@ -70,6 +71,7 @@ class Graphs:
             "created_at": self._clock.now(),
             "updated_at": self._clock.now(),
             "origin": scope.origin or None,
+            "retention_due_at": first_due(settings or GraphSettings(), self._clock),
         }
         if await insert_once(connection, graphs, row) is not None:
             await self._quotas.graph_made(connection, scope.tenant)
@@ -117,12 +119,14 @@ class Graphs:
             await refuse_erased(connection, self._clock, scope, writing=True)
             if row is None:
                 raise GraphNotFound(scope.graph)
-            changed = change(GraphSettings.FromString(row.settings))
+            before = GraphSettings.FromString(row.settings)
+            changed = change(before)
             written = changed.SerializeToString(deterministic=True)
             if written != bytes(row.settings):
-                await connection.execute(
-                    update(graphs).where(mine).values(settings=written, updated_at=self._clock.now())
-                )
+                values: dict[str, Any] = {"settings": written, "updated_at": self._clock.now()}
+                if changed.retention != before.retention:
+                    values["retention_due_at"] = first_due(changed, self._clock)
+                await connection.execute(update(graphs).where(mine).values(values))
         return await self.get(scope)
 
     async def every(self, tenant: TenantId | None = None, *, making: bool = False) -> Sequence[GraphRow]:
@@ -137,12 +141,6 @@ class Graphs:
             query = query.where(graphs.c.tenant == tenant)
         async with self._database.read(_UPKEEP) as connection:
             return [_graph_of(row) for row in (await connection.execute(query)).mappings()]
-
-    async def remove(self, scope: Scope) -> None:
-        """Forgets a graph of which everything is erased. Idempotent."""
-        mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
-        async with self._database.write(scope) as connection:
-            await connection.execute(graphs.delete().where(mine))
 
     async def origin(self, scope: Scope) -> str:
         """Of an imported graph, whence its ids follow (services/domain/scope.py); "" of any other."""

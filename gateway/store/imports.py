@@ -14,8 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from gateway.errors import GraphExists, Overloaded
 from gateway.store.clock import DatabaseClock
 from gateway.store.erasing import refuse_erased
+from gateway.store.follow_ups import want
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
+from gateway.store.retention import first_due
 from gateway.store.tables import graphs
 from palimpsest.v1.graph_pb2 import GraphSettings
 from services.domain.instants import Instant
@@ -32,7 +34,7 @@ class Found(StrEnum):
 
     EMPTY = "empty"
     LEFT = "left"
-    """Another import was begun and left: what it wrote must go."""
+    """One was begun and left: what it wrote must go, and what it may still write."""
     DONE = "done"
     """This very import has made the graph."""
 
@@ -85,7 +87,7 @@ class Imports:
             if row.import_leased_until >= await self._now(connection):
                 raise Overloaded(UNDER_WAY)
             await connection.execute(update(graphs).where(_is(scope)).values(self._row(making, owner)))
-            return owner, Found.EMPTY if row.import_hash == making.hash else Found.LEFT
+            return owner, Found.LEFT
 
     async def check(self, scope: Scope) -> None:
         """Raises GraphExists for a graph that no import made: nothing needs to be sent to learn that."""
@@ -113,6 +115,8 @@ class Imports:
                 .where(_is(scope), graphs.c.import_owner == owner)
                 .values(import_owner=None, import_leased_until=None)
             )
+            if finished.rowcount:
+                await want(connection, self._clock, scope)
         return bool(finished.rowcount)
 
     async def give_up(self, scope: Scope, owner: str) -> None:
@@ -134,6 +138,7 @@ class Imports:
             "import_hash": making.hash,
             "import_owner": owner,
             "import_leased_until": self._clock.after(LEASE_SECONDS),
+            "retention_due_at": first_due(making.settings, self._clock),
         }
 
 

@@ -24,6 +24,7 @@ class JobKind(StrEnum):
     IMPORT = "IMPORT"
     ERASURE = "ERASURE"
     RETRACTION = "RETRACTION"
+    RETENTION = "RETENTION"
 
 
 class JobState(StrEnum):

@@ -19,6 +19,7 @@ from gateway.errors import HoldExpired, JobFinished, JobNotFailed, JobNotFound, 
 from gateway.store.bell import Bell
 from gateway.store.clock import DatabaseClock
 from gateway.store.erasing import refuse_erased
+from gateway.store.follow_ups import want
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Accepted, Job, JobFilter, JobState, Marking, Order, Outcome
 from gateway.store.lease import JobTakenOver, Lease, lease_on
@@ -39,7 +40,7 @@ HOLD_SECONDS = 3600.0
 _DISPATCH = Across("dispatch")
 _EPOCH = func.coalesce(jobs.c.epoch, 0)
 _RETRYABLE = and_(
-    jobs.c.state.in_([JobState.PARTIAL, JobState.FAILED]),
+    jobs.c.state.in_([JobState.PARTIAL, JobState.FAILED, JobState.SUCCEEDED]),
     jobs.c.finished_at.is_not(None),
     jobs.c.unfinished_work.is_not(None),
 )
@@ -90,7 +91,7 @@ class Jobs:
         """Opens an ended job for what is left of it: key, hold (`JOB.n`) and payload in one transaction.
 
         The same key with the same payload answers the job, as it stands. Raises JobNotFound, JobNotFailed
-        (unless it is PARTIAL or FAILED with chunks that failed), and as `accept`.
+        (unless it has ended, not by a cancel, with chunks that failed or are held back), and as `accept`.
         """
         tenant = order.scope.tenant
         async with self._database.write(order.scope) as connection:
@@ -295,6 +296,8 @@ class Jobs:
             )
             if ended.rowcount:
                 await self._settle(connection, found, outcome)
+                if found.scope.graph and max(found.revision, outcome.revision):
+                    await want(connection, self._clock, found.scope, job)
                 await connection.execute(delete(outbox).where(outbox.c.job == job))
             final = await self._read(connection, tenant, job)
         self._bell.ring(job)

@@ -174,7 +174,7 @@ class Progress:
             await connection.execute(delete(artifacts).where(these))
 
     async def reopen(self, job: JobId, why_nothing: Mapping[int, NothingReason.ValueType]) -> None:
-        """Before a retry: what failed of these chunks is to be understood anew, or has nothing in it.
+        """Before a retry: what failed, or was held, of these is to be understood, or has nothing in it.
 
         Nothing is kept of what steps made before. Idempotent until the chunks have moved on.
         """
@@ -185,7 +185,7 @@ class Progress:
             now = (await connection.execute(select(self._clock.now()))).scalar_one()
             for index, reason in why_nothing.items():
                 before = known[index]
-                if before.stage != ChunkStage.CHUNK_STAGE_FAILED:
+                if before.stage != ChunkStage.CHUNK_STAGE_FAILED and not _is_held(before):
                     continue
                 number += 1
                 stage = ChunkStage.CHUNK_STAGE_NOTHING if reason else ChunkStage.CHUNK_STAGE_PREPROCESSED
@@ -287,3 +287,7 @@ def merged(parts: Iterable[tuple[str, JobReceipt]]) -> JobReceipt:
             line.tokens_cached += stage.tokens_cached
             line.duration_millis += stage.duration_millis
     return total
+
+
+def _is_held(chunk: JobChunk) -> bool:
+    return chunk.nothing_reason == NothingReason.NOTHING_REASON_QUARANTINED

@@ -14,9 +14,10 @@ from sqlalchemy import ColumnElement, and_, delete, exists, select, update
 from gateway.credits.audit import REQUEST_KEYS_KEPT
 from gateway.errors import Overloaded, RequestIdReused
 from gateway.store.clock import DatabaseClock
+from gateway.store.follow_ups import want
 from gateway.store.once import insert_once
 from gateway.store.tables import jobs, requests
-from services.domain.scope import TenantId
+from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import Across, OfTenant
 
@@ -123,6 +124,8 @@ class Requests:
                 .where(self._is(name), requests.c.owner == owner)
                 .values(response=response, leased_until=None)
             )
+            if name.graph:
+                await want(connection, self._clock, Scope(name.tenant, GraphId(name.graph)))
 
     async def _forget(self, name: RequestName, owner: str) -> None:
         mine = and_(self._is(name), requests.c.owner == owner, requests.c.response.is_(None))

@@ -20,6 +20,8 @@ from services.stores.sql.rows import insert_or_update
 MOST_RULES = 1_000
 """Of one graph, and of a tenant for all graphs: sources are systems and channels, not texts."""
 _EVERY_GRAPH = ""
+TRUSTED_FROM = 0.5
+"""A source with less trust is distrusted: what of it is shaped like orders to this memory is held back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,10 @@ class Ruled:
 
     instructions: Sequence[str] = ()
     trust: float = 1.0
+
+    @property
+    def distrusted(self) -> bool:
+        return self.trust < TRUSTED_FROM
 
 
 class IngestionRules:

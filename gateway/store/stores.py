@@ -15,6 +15,7 @@ from gateway.store.clock import DatabaseClock
 from gateway.store.content import Content
 from gateway.store.erasures import Erasures
 from gateway.store.executors import Executors
+from gateway.store.follow_ups import FollowUps
 from gateway.store.graphs import Graphs
 from gateway.store.imports import Imports
 from gateway.store.job_view import JobView
@@ -23,6 +24,7 @@ from gateway.store.keys import ApiKeys
 from gateway.store.progress import Progress
 from gateway.store.quotas import Quotas
 from gateway.store.requests import Requests
+from gateway.store.retention import Retention
 from gateway.store.rules import IngestionRules
 from gateway.store.schema import LEDGER_SCHEMA, PROGRESS_SCHEMA
 from gateway.store.tenants import Limits, Tenants
@@ -47,6 +49,7 @@ class Stores:
     keys: ApiKeys
     graphs: Graphs
     imports: Imports
+    retention: Retention
     rules: IngestionRules
     requests: Requests
     calls: CallLog
@@ -55,6 +58,7 @@ class Stores:
     content: Content
     progress: Progress
     executors: Executors
+    follow_ups: FollowUps
     backlog: Backlog
     job_view: JobView
     balance_watch: BalanceWatch
@@ -115,6 +119,7 @@ async def open_stores(
         keys=ApiKeys(database, clock, key_environment),
         graphs=graphs,
         imports=Imports(database, clock, quotas),
+        retention=Retention(database, clock),
         rules=IngestionRules(database, clock, graphs),
         requests=Requests(database, clock),
         calls=CallLog(database, clock),
@@ -123,6 +128,7 @@ async def open_stores(
         content=Content(database, progress_database),
         progress=progress,
         executors=Executors(database, clock),
+        follow_ups=FollowUps(database, clock),
         backlog=Backlog(database, clock),
         job_view=JobView(jobs, progress, bell, WATCH_POLL_SECONDS),
         balance_watch=BalanceWatch(ledger, WATCH_POLL_SECONDS),

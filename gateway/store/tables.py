@@ -62,6 +62,8 @@ graphs = Table(
     Column("import_hash", String(64), comment="which import made it"),
     Column("import_owner", Key, comment="who is making it; absent: it is there"),
     Column("import_leased_until", Int64),
+    Column("retention_due_at", Int64, comment="NULL: nothing of it is archived"),
+    Index("graphs_retention", "retention_due_at"),
 )
 
 requests = Table(
@@ -246,6 +248,21 @@ goodwill_days = Table(
     Column("tenant", Key, primary_key=True),
     Column("day", Integer, primary_key=True, comment="days since 1970, UTC"),
     Column("amount", Int64, nullable=False),
+)
+
+follow_ups = Table(
+    "follow_ups",
+    LEDGER,
+    Column("tenant", Key, primary_key=True),
+    Column("graph", Key, primary_key=True),
+    Column("wanted", Int64, nullable=False, comment="how often the graph changed"),
+    Column("first_at", Int64, nullable=False, index=True),
+    Column("last_at", Int64, nullable=False),
+    Column("not_before", Int64, nullable=False, comment="after a failure"),
+    Column("owner", Key, nullable=False),
+    Column("leased_until", Int64, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("job", Key, nullable=False, comment="the latest that changed it; empty: a call did"),
 )
 
 text_days = Table(

@@ -6,7 +6,6 @@ from palimpsest.cli import (
     adding,
     asserting,
     auditing,
-    batching,
     diffing,
     documents,
     entities,
@@ -21,6 +20,7 @@ from palimpsest.cli import (
     predicates,
     recalling,
     status,
+    summaries,
     voices,
 )
 from palimpsest.cli.exits import Exit
@@ -43,13 +43,16 @@ def options() -> None:
     """Room for the help of the app; each command has options of its own."""
 
 
-for module in (adding, batching, asserting, recalling, facts, diffing, judging, auditing, erasing):
+for module in (adding, asserting, recalling, facts, diffing, judging, auditing, erasing):
     module.add_to(app)
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(documents.app(), name="document", rich_help_panel="Memory")
 app.add_typer(documents.sources(), name="source", rich_help_panel="Memory")
 app.add_typer(entities.app(), name="entity", rich_help_panel="Memory")
 app.add_typer(voices.app(), name="voice", rich_help_panel="Memory")
+app.add_typer(summaries.sessions(), name="session", rich_help_panel="Memory")
+app.add_typer(summaries.labels(), name="label", rich_help_panel="Memory")
+app.add_typer(summaries.personas(), name="persona", rich_help_panel="Memory")
 app.add_typer(graphs.app(), name="graph", rich_help_panel="Memory")
 app.add_typer(predicates.app(), name="predicate", rich_help_panel="Memory")
 app.add_typer(jobs.app(), name="job", rich_help_panel="Credits and jobs")

@@ -1,4 +1,4 @@
-"""`graph export`, `graph import` and `graph rebuild`."""
+"""`graph export`, `graph import`, `graph rebuild` and `graph restore-archived`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +31,7 @@ def add_to(graphs: typer.Typer) -> None:
     command(graphs, "export")(export)
     command(graphs, "import")(take_in)
     command(graphs, "rebuild")(rebuild)
+    command(graphs, "restore-archived")(restore_archived)
 
 
 async def export(shell: Shell, graph: GraphId, file: File) -> None:
@@ -81,3 +82,23 @@ async def rebuild(
         finish(await follow(shell, response.job.job_id), shell)
     else:
         shell.show(response, lambda answer: job_of(answer.job))
+
+
+async def restore_archived(
+    shell: Shell,
+    graph: GraphId,
+    statement: Annotated[
+        list[str] | None, typer.Argument(metavar="[STATEMENT]...", help="Ids; none: all that are archived.")
+    ] = None,
+    request_id: RequestId = "",
+) -> None:
+    """Brings back what retention archived, as it was; nothing else is different."""
+    request = memory_graph_pb2.RestoreArchivedRequest(
+        graph_id=graph, statement_ids=statement or (), request_id=request_id or new_request_id()
+    )
+    response = await shell.connection.call(shell.connection.memory.RestoreArchived, request)
+    shell.show(response, _restored)
+
+
+def _restored(done: memory_graph_pb2.RestoreArchivedResponse) -> RenderableType:
+    return f"{words.counted(done.restored_count, 'statements')} came back (revision {done.revision})"

@@ -68,6 +68,9 @@ async def list_(
     until: Annotated[
         Dated | None, typer.Option(parser=read_date, metavar="DATE", help="Only said before then.")
     ] = None,
+    quarantined: Annotated[
+        bool, typer.Option("--quarantined", help="Only those held back: `job retry --release`, or `delete`.")
+    ] = False,
     limit: Annotated[int, typer.Option(help="Most episodes; 0: all.", min=0)] = 100,
 ) -> None:
     """Lists episodes, latest first."""
@@ -76,6 +79,7 @@ async def list_(
         session_id=session,
         document_id=document,
         source=source,
+        quarantined=quarantined,
         reference_from=said_from.timestamp if said_from else None,
         reference_until=until.timestamp if until else None,
     )
@@ -84,7 +88,7 @@ async def list_(
 
 
 def episodes_of(response: memory_episodes_pb2.ListEpisodesResponse) -> RenderableType:
-    table = words.listing("said", "kind", "stage", "session or document", "source", "episode")
+    table = words.listing("said", "kind", "stage", "session or document", "source", "episode", "job")
     for episode in response.episodes:
         version = f" version {episode.document_version}" if episode.document_id else ""
         row = [
@@ -94,6 +98,7 @@ def episodes_of(response: memory_episodes_pb2.ListEpisodesResponse) -> Renderabl
             episode.session_id or episode.document_id + version,
             episode.source,
             episode.episode_id,
+            episode.job_id,
         ]
         table.add_row(*map(escape, row))
     return table

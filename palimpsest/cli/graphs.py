@@ -1,7 +1,5 @@
 """`graph create`, `graph show`, `graph list` and `graph update`; erasing is in erasing.py."""
 
-from collections.abc import Sequence
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,6 +11,15 @@ from palimpsest.cli import carrying, erasing, words
 from palimpsest.cli.dates import shown
 from palimpsest.cli.facts import GraphId
 from palimpsest.cli.pages import Limit, whole
+from palimpsest.cli.protecting import (
+    AllowProvider,
+    ArchiveAfter,
+    Redact,
+    RedactPattern,
+    archives,
+    protect,
+    redacts,
+)
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import graph_pb2
 
@@ -20,24 +27,6 @@ MediumModel = Annotated[
     str | None, typer.Option(help='Model that reads texts, of those offered; "" for the operator\'s.')
 ]
 LowModel = Annotated[str | None, typer.Option(help="Model of lesser tasks, likewise.")]
-
-
-class Redacted(StrEnum):
-    """What is blacked out of texts before they are stored."""
-
-    SECRETS = "secrets"
-    CARDS = "cards"
-    NOTHING = "nothing"
-
-
-Redact = Annotated[
-    list[Redacted] | None,
-    typer.Option(help="What to black out before anything is stored or read; repeatable; replaces all."),
-]
-AllowProvider = Annotated[
-    list[str] | None,
-    typer.Option(help='Model provider that may see texts; repeatable; replaces all; "" for every one.'),
-]
 
 
 def app() -> typer.Typer:
@@ -64,12 +53,14 @@ async def create(
     medium_model: MediumModel = None,
     low_model: LowModel = None,
     redact: Redact = None,
+    redact_pattern: RedactPattern = None,
     allow_provider: AllowProvider = None,
+    archive_after: ArchiveAfter = None,
 ) -> None:
     """Makes a graph with settings. The first `add` or `assert` makes one without, too."""
     settings = graph_pb2.GraphSettings(user_name=user_name, time_zone=time_zone, languages=language or ())
     _choose(settings, medium_model, low_model)
-    _protect(settings, redact, allow_provider)
+    protect(settings, redact, redact_pattern, allow_provider, archive_after)
     request = graph_pb2.CreateGraphRequest(graph_id=graph, settings=settings)
     response = await shell.connection.call(shell.connection.graphs.CreateGraph, request)
     shell.show(response, lambda answer: graph_of(answer.graph))
@@ -113,7 +104,9 @@ async def update(
     medium_model: MediumModel = None,
     low_model: LowModel = None,
     redact: Redact = None,
+    redact_pattern: RedactPattern = None,
     allow_provider: AllowProvider = None,
+    archive_after: ArchiveAfter = None,
 ) -> None:
     """Changes the settings that are given, for texts from now on."""
     given = {
@@ -122,8 +115,11 @@ async def update(
         "languages": language,
         "models.medium_model": medium_model,
         "models.low_model": low_model,
-        "redaction": redact,
+        "redaction.secrets": redact,
+        "redaction.card_numbers": redact,
+        "redaction.patterns": redact_pattern,
         "models.allowed_providers": allow_provider,
+        "retention": archive_after,
     }
     chosen = sorted(name for name, value in given.items() if value is not None)
     if not chosen:
@@ -132,7 +128,7 @@ async def update(
         user_name=user_name or "", time_zone=time_zone or "", languages=language or ()
     )
     _choose(settings, medium_model, low_model)
-    _protect(settings, redact, allow_provider)
+    protect(settings, redact, redact_pattern, allow_provider, archive_after)
     request = graph_pb2.UpdateGraphRequest(
         graph_id=graph, settings=settings, update_mask=FieldMask(paths=chosen)
     )
@@ -147,21 +143,6 @@ def _choose(settings: graph_pb2.GraphSettings, medium: str | None, low: str | No
         settings.models.low_model = low
 
 
-def _protect(
-    settings: graph_pb2.GraphSettings, redact: Sequence[Redacted] | None, providers: Sequence[str] | None
-) -> None:
-    if redact is not None:
-        settings.redaction.secrets = Redacted.SECRETS in redact
-        settings.redaction.card_numbers = Redacted.CARDS in redact
-    if providers is not None:
-        settings.models.allowed_providers.extend(filter(None, providers))
-
-
-def _redacts(redaction: graph_pb2.RedactionSettings) -> str:
-    kinds = {Redacted.SECRETS: redaction.secrets, Redacted.CARDS: redaction.card_numbers}
-    return ", ".join(kind.value for kind, chosen in kinds.items() if chosen)
-
-
 def graph_of(graph: graph_pb2.Graph) -> RenderableType:
     counts, settings, revision = graph.counts, graph.settings, graph.revision
     return words.pairs(
@@ -172,7 +153,8 @@ def graph_of(graph: graph_pb2.Graph) -> RenderableType:
             ("languages", ", ".join(settings.languages)),
             ("models", " · ".join(filter(None, [settings.models.medium_model, settings.models.low_model]))),
             ("providers", ", ".join(settings.models.allowed_providers)),
-            ("redacts", _redacts(settings.redaction)),
+            ("redacts", redacts(settings.redaction)),
+            ("archives", archives(settings)),
             (
                 "holds",
                 " · ".join(
@@ -182,6 +164,7 @@ def graph_of(graph: graph_pb2.Graph) -> RenderableType:
                         (counts.entities, "entities"),
                         (counts.claims, "claims"),
                         (counts.episodes, "episodes"),
+                        *([(counts.archived, "archived")] if counts.archived else []),
                     )
                 ),
             ),

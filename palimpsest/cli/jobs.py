@@ -99,9 +99,16 @@ async def cancel(shell: Shell, job: JobId) -> None:
     shell.show(response, lambda answer: job_of(answer.job))
 
 
-async def retry(shell: Shell, job: JobId, request_id: RequestId = "") -> None:
+async def retry(
+    shell: Shell,
+    job: JobId,
+    release: Annotated[
+        bool, typer.Option("--release", help="Also what is held back: `episode list --quarantined`.")
+    ] = False,
+    request_id: RequestId = "",
+) -> None:
     """Tries again the chunks of a job that failed; only they are paid for, by a hold of their own."""
-    request = jobs_pb2.RetryJobRequest(job_id=job, request_id=request_id or new_request_id())
+    request = jobs_pb2.RetryJobRequest(job_id=job, request_id=request_id or new_request_id(), release=release)
     response = await shell.connection.call(shell.connection.jobs.RetryJob, request)
     shell.show(response, lambda answer: job_of(answer.job))
 

@@ -233,7 +233,7 @@ class Episode(_message.Message):
 
     @_builtins.property
     def redacted(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """What was blacked out of its text before it was stored, by kind (`card_number`, `secret`), as its
+        """What was blacked out of its text before it was stored, by kind (`card_number`, `secret`, `pattern`), as its
         marks tell; only where the text is read.
         """
 

@@ -139,7 +139,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_MODEL_REFUSED: _ErrorReason.ValueType  # 72
     """FAILED_PRECONDITION. The model refused the text."""
     ERROR_REASON_MODEL_RATE_LIMITED: _ErrorReason.ValueType  # 73
-    """UNAVAILABLE. The model's provider kept limiting our rate."""
+    """UNAVAILABLE. The model's provider kept limiting our rate. Metadata: `waited`, "true" where that was
+    waited for as often as may be.
+    """
     ERROR_REASON_MODEL_OUTPUT_TRUNCATED: _ErrorReason.ValueType  # 74
     """INTERNAL. The model's answer was cut off."""
     ERROR_REASON_MODEL_MISCONFIGURED: _ErrorReason.ValueType  # 75
@@ -273,7 +275,9 @@ ERROR_REASON_MODEL_OUTPUT_INVALID: ErrorReason.ValueType  # 71
 ERROR_REASON_MODEL_REFUSED: ErrorReason.ValueType  # 72
 """FAILED_PRECONDITION. The model refused the text."""
 ERROR_REASON_MODEL_RATE_LIMITED: ErrorReason.ValueType  # 73
-"""UNAVAILABLE. The model's provider kept limiting our rate."""
+"""UNAVAILABLE. The model's provider kept limiting our rate. Metadata: `waited`, "true" where that was
+waited for as often as may be.
+"""
 ERROR_REASON_MODEL_OUTPUT_TRUNCATED: ErrorReason.ValueType  # 74
 """INTERNAL. The model's answer was cut off."""
 ERROR_REASON_MODEL_MISCONFIGURED: ErrorReason.ValueType  # 75
@@ -315,7 +319,9 @@ class _NothingReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Nothing
     NOTHING_REASON_EXCLUDED_BY_RULE: _NothingReason.ValueType  # 6
     """An ingestion rule left nothing over."""
     NOTHING_REASON_QUARANTINED: _NothingReason.ValueType  # 7
-    """Held back for review: instruction-shaped text of a source with little trust."""
+    """Held back for review: instruction-shaped text of a source with little trust. No model has seen it, and no
+    recall shows it.
+    """
 
 class NothingReason(_NothingReason, metaclass=_NothingReasonEnumTypeWrapper):
     """Why a chunk ended with nothing to remember. Its credits are refunded in full."""
@@ -335,5 +341,7 @@ NOTHING_REASON_RECALLED_TEXT: NothingReason.ValueType  # 5
 NOTHING_REASON_EXCLUDED_BY_RULE: NothingReason.ValueType  # 6
 """An ingestion rule left nothing over."""
 NOTHING_REASON_QUARANTINED: NothingReason.ValueType  # 7
-"""Held back for review: instruction-shaped text of a source with little trust."""
+"""Held back for review: instruction-shaped text of a source with little trust. No model has seen it, and no
+recall shows it.
+"""
 Global___NothingReason: _TypeAlias = NothingReason  # noqa: Y015

@@ -102,7 +102,9 @@ class RedactionSettings(_message.Message):
     """Payment card numbers."""
     @_builtins.property
     def patterns(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """More patterns, as RE2 regular expressions: not built yet (NOT_IMPLEMENTED)."""
+        """More of one's own: regular expressions of the plain kind, without references and views ahead or back,
+        and without repetitions of repetitions. One that is not, or is slow, is refused (VALIDATION_FAILED).
+        """
 
     def __init__(
         self,
@@ -121,8 +123,8 @@ Global___RedactionSettings: _TypeAlias = RedactionSettings  # noqa: Y015
 
 @_typing.final
 class RetentionRule(_message.Message):
-    """When statements of an aspect leave the hot stores. They are still answered as of their time. Not
-    built yet: a rule is refused (NOT_IMPLEMENTED).
+    """When statements of an aspect leave what is searched every day. They are still answered as of their
+    time, and come back as they were: by RestoreArchived, or when anything new is told of them.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -133,7 +135,9 @@ class RetentionRule(_message.Message):
     """The aspect; unspecified: every aspect without a rule of its own."""
     @_builtins.property
     def archive_after(self) -> _duration_pb2.Duration:
-        """How long after its end a statement is archived; at least a day."""
+        """How long after its end a statement is archived; at least a day. Of one that is not believed at any
+        time any more: how long after it was given up. What came back stays at least as long.
+        """
 
     def __init__(
         self,
@@ -213,6 +217,7 @@ class GraphCounts(_message.Message):
     STATEMENTS_FIELD_NUMBER: _builtins.int
     EPISODES_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
+    ARCHIVED_FIELD_NUMBER: _builtins.int
     entities: _builtins.int
     """Entities that are not merged into another."""
     statements: _builtins.int
@@ -221,6 +226,8 @@ class GraphCounts(_message.Message):
     """Episodes that are not deleted."""
     claims: _builtins.int
     """Claims that are not revoked."""
+    archived: _builtins.int
+    """Statements that retention archived."""
     def __init__(
         self,
         *,
@@ -228,10 +235,11 @@ class GraphCounts(_message.Message):
         statements: _builtins.int = ...,
         episodes: _builtins.int = ...,
         claims: _builtins.int = ...,
+        archived: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims", b"claims", "entities", b"entities", "episodes", b"episodes", "statements", b"statements"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived", b"archived", "claims", b"claims", "entities", b"entities", "episodes", b"episodes", "statements", b"statements"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

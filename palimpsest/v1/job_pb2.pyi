@@ -43,6 +43,8 @@ class _JobKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_JobKind.Value
     """Erases (EraseGraph, EraseEntity, EraseTenant)."""
     JOB_KIND_RETRACTION: _JobKind.ValueType  # 6
     """Revokes all of a source (RetractSource) or document."""
+    JOB_KIND_RETENTION: _JobKind.ValueType  # 7
+    """Archives what long ended (the graph's settings): begun by time, for free."""
 
 class JobKind(_JobKind, metaclass=_JobKindEnumTypeWrapper):
     """What a job does."""
@@ -61,6 +63,8 @@ JOB_KIND_ERASURE: JobKind.ValueType  # 5
 """Erases (EraseGraph, EraseEntity, EraseTenant)."""
 JOB_KIND_RETRACTION: JobKind.ValueType  # 6
 """Revokes all of a source (RetractSource) or document."""
+JOB_KIND_RETENTION: JobKind.ValueType  # 7
+"""Archives what long ended (the graph's settings): begun by time, for free."""
 Global___JobKind: _TypeAlias = JobKind  # noqa: Y015
 
 class _JobState:
@@ -590,6 +594,7 @@ class JobCounts(_message.Message):
     DENIALS_REVOKED_FIELD_NUMBER: _builtins.int
     VOICE_REVOKED_FIELD_NUMBER: _builtins.int
     STATEMENTS_EXPIRED_FIELD_NUMBER: _builtins.int
+    STATEMENTS_ARCHIVED_FIELD_NUMBER: _builtins.int
     nothing_chunks: _builtins.int
     """Chunks that ended with nothing to remember."""
     passages_added: _builtins.int
@@ -628,6 +633,8 @@ class JobCounts(_message.Message):
     """Claims and ends of voice aspects revoked."""
     statements_expired: _builtins.int
     """Statements that are not believed any more, at any time."""
+    statements_archived: _builtins.int
+    """Statements that retention archived."""
     def __init__(
         self,
         *,
@@ -650,10 +657,11 @@ class JobCounts(_message.Message):
         denials_revoked: _builtins.int = ...,
         voice_revoked: _builtins.int = ...,
         statements_expired: _builtins.int = ...,
+        statements_archived: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims_added", b"claims_added", "claims_revoked", b"claims_revoked", "denials_added", b"denials_added", "denials_revoked", b"denials_revoked", "ends_added", b"ends_added", "ends_revoked", b"ends_revoked", "entities_added", b"entities_added", "entities_merged", b"entities_merged", "episodes_deleted", b"episodes_deleted", "nothing_chunks", b"nothing_chunks", "passages_added", b"passages_added", "statements_added", b"statements_added", "statements_ended", b"statements_ended", "statements_expired", b"statements_expired", "statements_restored", b"statements_restored", "tokens_saved", b"tokens_saved", "voice_aspects_added", b"voice_aspects_added", "voice_aspects_ended", b"voice_aspects_ended", "voice_revoked", b"voice_revoked"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims_added", b"claims_added", "claims_revoked", b"claims_revoked", "denials_added", b"denials_added", "denials_revoked", b"denials_revoked", "ends_added", b"ends_added", "ends_revoked", b"ends_revoked", "entities_added", b"entities_added", "entities_merged", b"entities_merged", "episodes_deleted", b"episodes_deleted", "nothing_chunks", b"nothing_chunks", "passages_added", b"passages_added", "statements_added", b"statements_added", "statements_archived", b"statements_archived", "statements_ended", b"statements_ended", "statements_expired", b"statements_expired", "statements_restored", b"statements_restored", "tokens_saved", b"tokens_saved", "voice_aspects_added", b"voice_aspects_added", "voice_aspects_ended", b"voice_aspects_ended", "voice_revoked", b"voice_revoked"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -27,7 +27,7 @@ from palimpsest.v1 import job_pb2 as palimpsest_dot_v1_dot_job__pb2
 from palimpsest.v1 import rules_pb2 as palimpsest_dot_v1_dot_rules__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18palimpsest/v1/jobs.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x17palimpsest/v1/job.proto\x1a\x19palimpsest/v1/rules.proto\"*\n\rGetJobRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\"1\n\x0eGetJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\"\xd8\x01\n\x0fListJobsRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12<\n\x06states\x18\x02 \x03(\x0e\x32\x17.palimpsest.v1.JobStateB\x13\xbaH\x10\x92\x01\r\x10\x08\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12.\n\x04kind\x18\x03 \x01(\x0e\x32\x16.palimpsest.v1.JobKindB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1c\n\tpage_size\x18\x04 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"M\n\x10ListJobsResponse\x12 \n\x04jobs\x18\x01 \x03(\x0b\x32\x12.palimpsest.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"-\n\x10\x43\x61ncelJobRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\"4\n\x11\x43\x61ncelJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\"K\n\x0fRetryJobRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\"3\n\x10RetryJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\"F\n\x0fWatchJobRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x18\n\x06\x63ursor\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"C\n\x10WatchJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t2\x8c\x03\n\nJobService\x12\x45\n\x06GetJob\x12\x1c.palimpsest.v1.GetJobRequest\x1a\x1d.palimpsest.v1.GetJobResponse\x12K\n\x08ListJobs\x12\x1e.palimpsest.v1.ListJobsRequest\x1a\x1f.palimpsest.v1.ListJobsResponse\x12N\n\tCancelJob\x12\x1f.palimpsest.v1.CancelJobRequest\x1a .palimpsest.v1.CancelJobResponse\x12K\n\x08RetryJob\x12\x1e.palimpsest.v1.RetryJobRequest\x1a\x1f.palimpsest.v1.RetryJobResponse\x12M\n\x08WatchJob\x12\x1e.palimpsest.v1.WatchJobRequest\x1a\x1f.palimpsest.v1.WatchJobResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18palimpsest/v1/jobs.proto\x12\rpalimpsest.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x17palimpsest/v1/job.proto\x1a\x19palimpsest/v1/rules.proto\"*\n\rGetJobRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\"1\n\x0eGetJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\"\xd8\x01\n\x0fListJobsRequest\x12\x1b\n\x08graph_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x90\xea\x30\x01\x12<\n\x06states\x18\x02 \x03(\x0e\x32\x17.palimpsest.v1.JobStateB\x13\xbaH\x10\x92\x01\r\x10\x08\x18\x01\"\x07\x82\x01\x04\x10\x01 \x00\x12.\n\x04kind\x18\x03 \x01(\x0e\x32\x16.palimpsest.v1.JobKindB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1c\n\tpage_size\x18\x04 \x01(\x05\x42\t\xbaH\x06\x1a\x04\x88\xea\x30\x01\x12\x1c\n\npage_token\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"M\n\x10ListJobsResponse\x12 \n\x04jobs\x18\x01 \x03(\x0b\x32\x12.palimpsest.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"-\n\x10\x43\x61ncelJobRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\"4\n\x11\x43\x61ncelJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\"\\\n\x0fRetryJobRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x1d\n\nrequest_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\xa8\xea\x30\x01\x12\x0f\n\x07release\x18\x03 \x01(\x08\"3\n\x10RetryJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\"F\n\x0fWatchJobRequest\x12\x19\n\x06job_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x98\xea\x30\x01\x12\x18\n\x06\x63ursor\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x10\"C\n\x10WatchJobResponse\x12\x1f\n\x03job\x18\x01 \x01(\x0b\x32\x12.palimpsest.v1.Job\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t2\x8c\x03\n\nJobService\x12\x45\n\x06GetJob\x12\x1c.palimpsest.v1.GetJobRequest\x1a\x1d.palimpsest.v1.GetJobResponse\x12K\n\x08ListJobs\x12\x1e.palimpsest.v1.ListJobsRequest\x1a\x1f.palimpsest.v1.ListJobsResponse\x12N\n\tCancelJob\x12\x1f.palimpsest.v1.CancelJobRequest\x1a .palimpsest.v1.CancelJobResponse\x12K\n\x08RetryJob\x12\x1e.palimpsest.v1.RetryJobRequest\x1a\x1f.palimpsest.v1.RetryJobResponse\x12M\n\x08WatchJob\x12\x1e.palimpsest.v1.WatchJobRequest\x1a\x1f.palimpsest.v1.WatchJobResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -69,13 +69,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CANCELJOBRESPONSE']._serialized_start=564
   _globals['_CANCELJOBRESPONSE']._serialized_end=616
   _globals['_RETRYJOBREQUEST']._serialized_start=618
-  _globals['_RETRYJOBREQUEST']._serialized_end=693
-  _globals['_RETRYJOBRESPONSE']._serialized_start=695
-  _globals['_RETRYJOBRESPONSE']._serialized_end=746
-  _globals['_WATCHJOBREQUEST']._serialized_start=748
-  _globals['_WATCHJOBREQUEST']._serialized_end=818
-  _globals['_WATCHJOBRESPONSE']._serialized_start=820
-  _globals['_WATCHJOBRESPONSE']._serialized_end=887
-  _globals['_JOBSERVICE']._serialized_start=890
-  _globals['_JOBSERVICE']._serialized_end=1286
+  _globals['_RETRYJOBREQUEST']._serialized_end=710
+  _globals['_RETRYJOBRESPONSE']._serialized_start=712
+  _globals['_RETRYJOBRESPONSE']._serialized_end=763
+  _globals['_WATCHJOBREQUEST']._serialized_start=765
+  _globals['_WATCHJOBREQUEST']._serialized_end=835
+  _globals['_WATCHJOBRESPONSE']._serialized_start=837
+  _globals['_WATCHJOBRESPONSE']._serialized_end=904
+  _globals['_JOBSERVICE']._serialized_start=907
+  _globals['_JOBSERVICE']._serialized_end=1303
 # @@protoc_insertion_point(module_scope)

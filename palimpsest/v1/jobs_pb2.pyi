@@ -187,19 +187,25 @@ class RetryJobRequest(_message.Message):
 
     JOB_ID_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    RELEASE_FIELD_NUMBER: _builtins.int
     job_id: _builtins.str
     """The job."""
     request_id: _builtins.str
     """Names this call."""
+    release: _builtins.bool
+    """Also chunks that are held back (`NOTHING_REASON_QUARANTINED`): they are read like any other text from
+    now on. Delete the episodes of those that are not to be, before.
+    """
     def __init__(
         self,
         *,
         job_id: _builtins.str = ...,
         request_id: _builtins.str = ...,
+        release: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id", "release", b"release", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

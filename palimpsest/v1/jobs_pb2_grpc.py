@@ -89,7 +89,8 @@ class JobServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RetryJob(self, request, context):
-        """Runs the failed chunks of a PARTIAL or FAILED job again, under the same job and a new hold.
+        """Runs the failed chunks of a PARTIAL or FAILED job again, under the same job and a new hold; with
+        `release` those of a job that has ended that were held back for review, as well.
         Idempotent by request_id. Errors: JOB_NOT_FOUND, JOB_NOT_FAILED, INSUFFICIENT_CREDITS,
         REQUEST_ID_REUSED.
         """

@@ -42,7 +42,8 @@ class JobServiceStub:
     Idempotent while the job runs. Errors: JOB_NOT_FOUND, JOB_FINISHED.
     """
     RetryJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.RetryJobRequest, _jobs_pb2.RetryJobResponse]
-    """Runs the failed chunks of a PARTIAL or FAILED job again, under the same job and a new hold.
+    """Runs the failed chunks of a PARTIAL or FAILED job again, under the same job and a new hold; with
+    `release` those of a job that has ended that were held back for review, as well.
     Idempotent by request_id. Errors: JOB_NOT_FOUND, JOB_NOT_FAILED, INSUFFICIENT_CREDITS,
     REQUEST_ID_REUSED.
     """
@@ -69,7 +70,8 @@ class JobServiceAsyncStub(JobServiceStub):
     Idempotent while the job runs. Errors: JOB_NOT_FOUND, JOB_FINISHED.
     """
     RetryJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.RetryJobRequest, _jobs_pb2.RetryJobResponse]  # type: ignore[assignment]
-    """Runs the failed chunks of a PARTIAL or FAILED job again, under the same job and a new hold.
+    """Runs the failed chunks of a PARTIAL or FAILED job again, under the same job and a new hold; with
+    `release` those of a job that has ended that were held back for review, as well.
     Idempotent by request_id. Errors: JOB_NOT_FOUND, JOB_NOT_FAILED, INSUFFICIENT_CREDITS,
     REQUEST_ID_REUSED.
     """
@@ -117,7 +119,8 @@ class JobServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _jobs_pb2.RetryJobRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.RetryJobResponse, _abc.Awaitable[_jobs_pb2.RetryJobResponse]]:
-        """Runs the failed chunks of a PARTIAL or FAILED job again, under the same job and a new hold.
+        """Runs the failed chunks of a PARTIAL or FAILED job again, under the same job and a new hold; with
+        `release` those of a job that has ended that were held back for review, as well.
         Idempotent by request_id. Errors: JOB_NOT_FOUND, JOB_NOT_FAILED, INSUFFICIENT_CREDITS,
         REQUEST_ID_REUSED.
         """

@@ -95,6 +95,7 @@ class ListEpisodesRequest(_message.Message):
     REFERENCE_UNTIL_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    QUARANTINED_FIELD_NUMBER: _builtins.int
     graph_id: _builtins.str
     """The graph."""
     session_id: _builtins.str
@@ -107,6 +108,10 @@ class ListEpisodesRequest(_message.Message):
     """Most episodes in the answer."""
     page_token: _builtins.str
     """Of the answer before."""
+    quarantined: _builtins.bool
+    """Only those that are held back for review (`NOTHING_REASON_QUARANTINED`): release them with RetryJob,
+    or drop them with DeleteEpisode.
+    """
     @_builtins.property
     def reference_from(self) -> _timestamp_pb2.Timestamp:
         """Only said from then on."""
@@ -126,10 +131,11 @@ class ListEpisodesRequest(_message.Message):
         reference_until: _timestamp_pb2.Timestamp | None = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        quarantined: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["reference_from", b"reference_from", "reference_until", b"reference_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "graph_id", b"graph_id", "page_size", b"page_size", "page_token", b"page_token", "reference_from", b"reference_from", "reference_until", b"reference_until", "session_id", b"session_id", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "graph_id", b"graph_id", "page_size", b"page_size", "page_token", b"page_token", "quarantined", b"quarantined", "reference_from", b"reference_from", "reference_until", b"reference_until", "session_id", b"session_id", "source", b"source"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

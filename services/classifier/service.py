@@ -1,17 +1,22 @@
-"""The classifier's call: what facts are about."""
+"""The classifier's calls: what facts are about, and what is written of them in short."""
 
 from dataclasses import replace
 
 from palimpsest.internal.v1 import classifier_pb2 as pb
+from palimpsest.internal.v1 import summaries_pb2 as following
+from services.classifier.parts import Parts
+from services.classifier.portraying import Portraying
+from services.classifier.summarising import Summarising
 from services.domain.errors import ValidationFailed, Violation
 from services.domain.facts import DropReason, VoiceFact, WorldFact
+from services.domain.ids import Revision
 from services.domain.scope import Scope
 from services.llm import tasks
 from services.llm.port import Engine, ModelOutputInvalid
 from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, voice_out, world_in, world_out
 
 
-class Classifier:
+class Classifying:
     """Gives facts their aspects. Holds no state, so a repeated call asks the engine again."""
 
     def __init__(self, engine: Engine) -> None:
@@ -39,6 +44,41 @@ class Classifier:
             else:
                 response.voice.append(voice_out(replace(said, kind=kind), sentence.passage_id))
         return response
+
+
+class Classifier(Classifying):
+    """Gives facts their aspects; owns labels, titles, summaries and the persona."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(parts.engine)
+        self._summarising = Summarising(parts)
+        self._portraying = Portraying(parts)
+        self._summaries = parts.summaries
+
+    async def summarise(
+        self, scope: Scope, request: following.SummariseRequest
+    ) -> following.SummariseResponse:
+        """Idempotent by the facts. Raises ValidationFailed, EngineError, ScopeErased, StoreUnavailable."""
+        return await self._summarising(scope, request)
+
+    async def update_persona(
+        self, scope: Scope, request: following.UpdatePersonaRequest
+    ) -> following.UpdatePersonaResponse:
+        """Idempotent by the facts. Raises as `summarise`, and Conflict when edits win every race."""
+        return await self._portraying.update(scope, request)
+
+    async def edit_persona(
+        self, scope: Scope, request: following.EditPersonaRequest
+    ) -> following.EditPersonaResponse:
+        """Idempotent: what is so already is no edit. Raises Conflict where another version is there."""
+        return await self._portraying.edit(scope, request)
+
+    async def note_followed(
+        self, scope: Scope, request: following.NoteFollowedRequest
+    ) -> following.NoteFollowedResponse:
+        """Idempotent; never goes back. Raises ScopeErased."""
+        await self._summaries.follow(scope, Revision(request.revision), request.generation)
+        return following.NoteFollowedResponse()
 
 
 def _read(request: pb.ClassifyRequest) -> tasks.Classify:

@@ -49,7 +49,8 @@ class VoiceKind(StrEnum):
 class Passage:
     """One message or paragraph. `start` and `end` are code-point offsets into the episode's text.
 
-    `hash` is of speaker, text and reference time; in a document of the text alone.
+    `hash` is of speaker, text and reference time; in a document of the text alone. `held`: its episode is
+    held back for review, and nobody but who reviews it is shown its words.
     """
 
     id: PassageId
@@ -63,6 +64,7 @@ class Passage:
     role: Role = Role.NONE
     message_id: str = ""
     said_at: Instant | None = None
+    held: bool = False
 
     @property
     def with_speaker(self) -> str:
@@ -77,6 +79,7 @@ class Episode:
     `reference_time` is when it was said, `created_at` the clock's time of saving. `heading` is the path of
     headings above a document's chunk, `metadata` the tenant's own notes. Of a deleted episode `text` and
     `metadata` are empty. `unlearned_at` is when understanding it failed: what it says is no known text then.
+    `held`: its text is held back for review, and nothing is learned of it.
     """
 
     id: EpisodeId
@@ -96,6 +99,7 @@ class Episode:
     metadata: tuple[tuple[str, str], ...] = ()
     deleted_at: Instant | None = None
     unlearned_at: Instant | None = None
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from typing import Generic, TypeVar
 
 from services.domain.facts import DropReason, Mention, Turn, VoiceFact, WorldFact
 from services.domain.graph import Literal, LiteralKind
+from services.domain.instructions import instruction_spans
 from services.domain.memory import Role
 from services.domain.names import literal, name_key
 from services.domain.predicates import spelling
 from services.domain.recalled import recalled_spans
 from services.extractor.confirmation import confirms
-from services.extractor.instructions import instruction_spans
 from services.extractor.quotes import Place, Raw
 
 FactT = TypeVar("FactT", WorldFact, VoiceFact)

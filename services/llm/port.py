@@ -42,11 +42,12 @@ class ModelUnavailable(EngineError):
 
 
 class ModelRateLimited(EngineError):
-    """The endpoint asks us to wait."""
+    """The endpoint asks us to wait. `waited`: we did, as often as we may; so nobody above needs to."""
 
     def __init__(self, message: str, retry_after_seconds: float) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+        self.waited = False
 
 
 class ModelOutputInvalid(EngineError):
@@ -126,6 +127,10 @@ class Engine(Protocol):
     async def judge_statements(self, scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]: ...
 
     async def judge_voice(self, scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]: ...
+
+    async def summarise(self, scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]: ...
+
+    async def portray(self, scope: Scope, task: tasks.Portray) -> Answer[tasks.Portrayed]: ...
 
 
 class Embedder(Protocol):

@@ -9,6 +9,9 @@ from services.domain.instants import Instant
 from services.domain.memory import EpisodeKind, VoiceKind
 from services.domain.records import VerdictKind
 
+UNNAMED_USER = "User"
+"""What "I" in a user's turn is called while the user's name is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownFact:
@@ -48,7 +51,7 @@ class Setting:
     @property
     def user(self) -> str:
         """What "I" in a user's turn is called: the user's name, or `User` while it is not known."""
-        return self.user_name.strip() or "User"
+        return self.user_name.strip() or UNNAMED_USER
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,65 @@ class VoiceVerdict:
 @dataclass(frozen=True, slots=True)
 class JudgedVoice:
     verdicts: Sequence[VoiceVerdict] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFact:
+    """A resolved fact to be written about: its sentence, its triple, when it holds.
+
+    `kind` is a graph aspect or the kind of a sentence of the user's voice, which has no triple.
+    """
+
+    fact: str
+    kind: str = ""
+    valid_at: Instant | None = None
+    invalid_at: Instant | None = None
+    subject: str = ""
+    predicate: str = ""
+    object: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldSentence:
+    """A sentence with the facts that it rests on, by their positions; at least one."""
+
+    text: str
+    facts: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Summarise:
+    """Give a session a title, labels and a summary. `labels` are those that the graph has."""
+
+    facts: Sequence[ToldFact]
+    labels: Sequence[str]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised:
+    """A title of 3 to 8 words, 1 to 3 labels, and at least one sentence."""
+
+    title: str
+    labels: Sequence[str]
+    sentences: Sequence[ToldSentence]
+
+
+@dataclass(frozen=True, slots=True)
+class Portray:
+    """Write the document about the user. `before`: what of it still stands; `gone`: sentences that do not."""
+
+    facts: Sequence[ToldFact]
+    before: Sequence[ToldSentence]
+    gone: Sequence[str]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Portrayed:
+    """The sentences of the document. Those of one section rest on facts of that section alone."""
+
+    sentences: Sequence[ToldSentence]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from services.preprocessor.draft import Draft, Drafter, earlier_passages, is_sil
 from services.preprocessor.index import PassageIndex
 from services.preprocessor.layout import of_source
 from services.preprocessor.mentions import MentionErasing
+from services.preprocessor.quarantine import held_back
 from services.preprocessor.source import Source, read_source
 from services.preprocessor.versions import removed
 from services.stores.errors import ScopeErased, WriteConflict
@@ -63,6 +64,7 @@ class Preprocessor:
         while draft is None:
             attempt += 1
             draft = await Drafter(self._text, scope, job, source, self._now()).draft()
+            draft = await asyncio.to_thread(held_back, draft) if request.distrusted else draft
             try:
                 await self._save(scope, draft.episodes, draft.passages, draft.saved_version, generation)
             except WriteConflict:
@@ -178,8 +180,15 @@ class Preprocessor:
             reason = await self._why_not_again(scope, found.get(id))
             reasons.append(reason)
             if not reason:
-                await self._text.mark_learned(scope, id)
+                await self._taught(scope, found[id])
         return pb.TakeUpResponse(nothing=reasons)
+
+    async def _taught(self, scope: Scope, episode: Episode) -> None:
+        """From now on its passages are known, and are found, as those of any episode."""
+        generation = (await self._fences.fence(scope)).generation
+        await self._text.mark_learned(scope, episode.id)
+        passages = await self._text.passages_of(scope, episode.id)
+        await self._embed(scope, [episode], passages, generation)
 
     async def _why_not_again(self, scope: Scope, episode: Episode | None) -> str:
         if episode is None or episode.deleted_at is not None:
@@ -275,6 +284,8 @@ def _why_nothing_in(passages: Sequence[Passage]) -> str:
     """Why a chunk needs no understanding: it was recalled from here, or deleted since; "" when it does."""
     if not passages:
         return NothingReason.NO_DURABLE_FACT
+    if any(one.held for one in passages):
+        return NothingReason.QUARANTINED
     return NothingReason.RECALLED_TEXT if all(is_recalled(one.text) for one in passages) else ""
 
 

@@ -15,6 +15,7 @@ from services.recall.readings import ReadAs
 from services.recall.revisions import Known
 from services.recall.standing import Time
 from services.recall.texts_index import TextsIndex
+from services.recall.topics import ANY, Topics
 from services.stores.vectors.port import Collection, Consistency, Vector, VectorFilter, VectorStore
 
 
@@ -22,7 +23,8 @@ from services.stores.vectors.port import Collection, Consistency, Vector, Vector
 class Asking:
     """One question to one graph. `hints` are entities.
 
-    `vector` is None where nothing can be embedded, an index where its store is down.
+    `vector` is None where nothing can be embedded, an index where its store is down. `whole`: what is
+    archived may be the answer, and is searched too.
     """
 
     scope: Scope
@@ -37,8 +39,10 @@ class Asking:
     facts_index: FactsIndex | None
     texts_index: TextsIndex | None
     care: Care
+    whole: bool = False
     speakers: frozenset[str] = frozenset()
     """Keys of the speakers whom the question names, unless it names all."""
+    topics: Topics = ANY
 
 
 def says_something(query: str) -> bool:

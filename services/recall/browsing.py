@@ -35,6 +35,7 @@ class Browsing:
             source=request.source,
             since=maybe(request, "since"),
             until=maybe(request, "until"),
+            held=request.held,
         )
         try:
             listed = await self._parts.text.latest_episodes(scope, where, _page(request))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from palimpsest.internal.v1 import values_pb2 as pb
 from services.domain.graph import Literal, Span
-from services.domain.ids import Revision
+from services.domain.ids import Revision, StatementId
 from services.domain.instants import Instant
 from services.domain.lexicon import Lexicon
 from services.domain.records import Claim, Denial, End
@@ -15,6 +15,7 @@ from services.recall.confidence import confidence
 from services.recall.messages import entity_out, predicate_out, record_out
 from services.recall.readings import AS_THEMSELVES, ReadAs
 from services.stores.graph.port import GraphStore, Records, StatementView
+from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.port import RevisionLog
 from services.wire.fields import precision_out
 
@@ -34,8 +35,10 @@ class Described:
         causes: Causes,
         clocks: Mapping[Revision, Instant],
         lexicon: Lexicon | None = None,
+        archived: frozenset[StatementId] = frozenset(),
     ) -> None:
         self.known_at = known_at
+        self._archived = archived
         self.causes = causes
         self._clocks = clocks
         self._lexicon = lexicon
@@ -62,6 +65,7 @@ class Described:
             records=self._records(view) if records else (),
             created_at=self._clock(statement.created_at),
             confidence=confidence(claims, any(span.contested for span in view.spans)),
+            archived=statement.id in self._archived,
         )
 
     def _records(self, view: StatementView) -> list[pb.Record]:
@@ -128,6 +132,7 @@ def nothing_described(known_at: Revision) -> Described:
 async def describe(
     graph: GraphStore,
     log: RevisionLog,
+    archive: ArchiveStore,
     scope: Scope,
     views: Sequence[StatementView],
     known_at: Revision,
@@ -147,7 +152,8 @@ async def describe(
     every = [span for spans in causes.spans.values() for span in spans] if shown is None else shown
     said = [one for found in causes.of_statement.values() for one in found] if records else ()
     clocks = await log.clocks(scope, sorted(_revisions(views, every, said)))
-    return Described(known_at, causes, clocks, reads.lexicon)
+    archived = await archive.among(scope, [view.statement.id for view in views])
+    return Described(known_at, causes, clocks, reads.lexicon, archived)
 
 
 def _revisions(

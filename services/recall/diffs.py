@@ -216,14 +216,14 @@ class Diffs:
         ):
             if not some:
                 continue
-            graph, log = self._parts.graph, self._parts.revisions
+            graph, log, archive = self._parts.graph, self._parts.revisions, self._parts.archive
             ids = [StatementId(one.id) for one in some]
             views = await graph.views(scope, ids, AsOf(at))
             reads = await self._readings.of(scope, at)
             shown = await shown_as(graph, scope, views, reads)
-            described = await describe(graph, log, scope, shown, at, past=True, reads=reads)
+            described = await describe(graph, log, archive, scope, shown, at, past=True, reads=reads)
             # Of what is believed no more, the later point knows since when.
-            known = await describe(graph, log, scope, shown, points.later, past=True, reads=reads)
+            known = await describe(graph, log, archive, scope, shown, points.later, past=True, reads=reads)
             by_id = {view.statement.id: view for view in shown}
             for one in some:
                 assert one.span is not None, "a change of a statement"

@@ -8,7 +8,7 @@ from services.domain.ids import EntityId, StatementId
 from services.recall.asking import Asking, dense_leg
 from services.recall.care import at_once
 from services.recall.fuse import Leg
-from services.recall.ranking import FactFound, rank_facts, standing_of, with_slots
+from services.recall.ranking import FactFound, by_confidence, rank_facts, standing_of, with_slots
 from services.recall.readings import shown_as, steps_as
 from services.recall.seeds import MAX_FOUND, weighed
 from services.recall.slots import Slots, read_slots
@@ -21,6 +21,8 @@ from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
 WIDTH = 40
 """Hits asked of each search at first, or twice what is wanted."""
+WEIGHED = 2
+"""How many times what is wanted is weighed by confidence: so far the unsure can fall behind."""
 WIDENINGS = 3
 """How often a search that the filters left too little of is asked again for four times as many."""
 TIME_HITS = 100
@@ -61,10 +63,14 @@ class Facts:
             if len(views) >= limit or not full or widening == WIDENINGS - 1:
                 break
             width *= 4
-        found = rank_facts(asking, legs, views, reached)[:limit]
-        own = await asking.care.of(self._records(asking, found), None)
+        ranked = rank_facts(asking, legs, views, reached)[: WEIGHED * limit]
+        own = await asking.care.of(self._records(asking, ranked), None)
+        found = by_confidence(ranked, own, asking.known.at)[:limit]
         slots = await asking.care.of(self._slots(asking, found[:SLOTS], own), {})
-        return FactsFound(with_slots(asking.time, found, slots)[:limit], own)
+        whole = [
+            fact for fact in with_slots(asking.time, found, slots) if asking.topics.keeps(fact.view.episodes)
+        ]
+        return FactsFound(whole[:limit], own)
 
     async def _seeds(self, asking: Asking) -> dict[EntityId, float]:
         if not asking.question.limits.hops:
@@ -120,10 +126,18 @@ class Facts:
             legs.append(Leg("statements_lexical", hits))
         if asking.vector is not None:
             where = _hull(asking.time, asking.question.aspects)
-            dense = dense_leg(self._vectors, asking, "statements_dense", Collection.STATEMENTS, width, where)
-            found = await asking.care.of(dense, None)
+            found = await asking.care.of(self._dense(asking, width, where), None)
             legs += [found] if found else []
         return legs
+
+    async def _dense(self, asking: Asking, width: int, where: VectorFilter) -> Leg:
+        """The nearest statements; of a whole graph as if none were archived."""
+        legs = [
+            await dense_leg(self._vectors, asking, "statements_dense", collection, width, where)
+            for collection in (Collection.STATEMENTS, *([Collection.ARCHIVE] if asking.whole else ()))
+        ]
+        scores = {id: score for leg in legs for id, score in leg.hits}
+        return Leg(legs[0].name, sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:width])
 
     async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> dict[StatementId, StatementView]:
         """The hits that stand to the time asked about, read from the store as known."""
@@ -137,6 +151,7 @@ class Facts:
             if view.statement.fact
             and (not aspects or view.statement.aspect in aspects)
             and standing_of(view, asking.time) is not None
+            and asking.topics.keeps(view.episodes)
         }
 
     async def _records(self, asking: Asking, found: Sequence[FactFound]) -> Records | None:

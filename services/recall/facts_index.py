@@ -12,6 +12,7 @@ from services.recall.cues import PredicateWords
 from services.recall.mentions import AliasTable
 from services.recall.terms import terms
 from services.stores.graph.port import AsOf, GraphStore, StatementView
+from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 
@@ -27,10 +28,16 @@ class FactsIndex:
 
     What it holds may be more than a reader may see: every hit is read again from the store, as asked.
     Statements are read in order of creation, so a later revision costs what it adds. Built anew when claims
-    have been revoked, so that no words of a deleted episode stay.
+    have been revoked, so that no words of a deleted episode stay, and when statements went to the archive or
+    came back. With an `archive` it has no statements that lie there; without, it has them all.
     """
 
-    def __init__(self, graph: GraphStore, lexicons: Lexicons, scope: Scope) -> None:
+    def __init__(
+        self, graph: GraphStore, lexicons: Lexicons, scope: Scope, archive: ArchiveStore | None = None
+    ) -> None:
+        self._archive = archive
+        self.moved_at = Revision(0)
+        """The latest revision that archived anything or brought it back, as the archive knew; 0: none did."""
         self._graph = graph
         self._lexicons = lexicons
         self._scope = scope
@@ -54,12 +61,16 @@ class FactsIndex:
         if self._revision is not None and revision <= self._revision:
             return
         claims = (await self._graph.counts(self._scope, revision)).claims
-        if claims < self._claims:
-            anew = FactsIndex(self._graph, self._lexicons, self._scope)
+        # Before statements are read: what moves meanwhile is seen next time.
+        moved_at = await self._archive.latest(self._scope) if self._archive else Revision(0)
+        moved = self._revision is not None and moved_at != self.moved_at
+        if claims < self._claims or moved:
+            anew = FactsIndex(self._graph, self._lexicons, self._scope, self._archive)
             await anew.bring_forward(revision)
             # In one go: who reads meanwhile sees all of the old or all of the new.
             vars(self).update(vars(anew))
             return
+        self.moved_at = moved_at
         await self._read_statements(revision)
         aliases = AliasTable(await self._graph.aliases(self._scope, revision))
         entities = Bm25()
@@ -87,6 +98,9 @@ class FactsIndex:
         while True:
             listed = await self._graph.scan(self._scope, Page(PAGE, after))
             fresh = [id for id in listed.items if id not in self.statements and id not in self._unread]
+            if self._archive and self.moved_at:
+                archived = await self._archive.among(self._scope, fresh)
+                fresh = [id for id in fresh if id not in archived]
             await self._add(fresh, revision)
             # The last page is read again next time: what comes later is put at its end.
             self._after = after

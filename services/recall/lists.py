@@ -62,7 +62,13 @@ class Lists:
         listed = await self._page(scope, asked, Page(size, request.after)) if asked else Listed([])
         views = await shown_as(self._parts.graph, scope, listed.items, reads)
         described = await describe(
-            self._parts.graph, self._parts.revisions, scope, views, known.at, reads=reads
+            self._parts.graph,
+            self._parts.revisions,
+            self._parts.archive,
+            scope,
+            views,
+            known.at,
+            reads=reads,
         )
         return pb.ListStatementsResponse(
             statements=[described.statement(view) for view in views],
@@ -94,6 +100,7 @@ class Lists:
         described = await describe(
             self._parts.graph,
             self._parts.revisions,
+            self._parts.archive,
             scope,
             [step.view for step in steps],
             known.at,

@@ -119,6 +119,8 @@ def _sorted(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
 
 def _is_asked(asking: Asking, passage: Passage, episode: Episode) -> bool:
     until, within = asking.known.saved_until, asking.time.within
+    if not asking.topics.keeps([episode.id]):
+        return False
     if episode.deleted_at is not None or (until is not None and episode.created_at > until):
         return False
     return within is None or within.contains(said_at(passage, episode))
@@ -134,7 +136,7 @@ def _ranked(
     passages: dict[str, PassageFound] = {}
     for id, (passage, episode) in found.items():
         item = _told(fused[id], beside)
-        score = item.score + _gain(asking, passage.id)
+        score = item.score + _gain(asking, passage.id) + asking.topics.lift([episode.id])
         if _is_in(asking.time.period, said_at(passage, episode)):
             score += SAID_THEN
         passages[id] = PassageFound(passage, episode, replace(item, score=score))

@@ -3,17 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from services.domain.ids import StatementId
+from services.domain.ids import Revision, StatementId
 from services.domain.instants import BEGINNING, Instant
+from services.domain.records import Claim
 from services.recall.asking import Asking
+from services.recall.confidence import confidence
 from services.recall.fuse import Found, Fused, Leg, fuse, ranked
 from services.recall.slots import Slots, replaced_by, successors
 from services.recall.standing import Standing, Time, interval, stand
 from services.recall.walking import Reached
-from services.stores.graph.port import StatementView
+from services.stores.graph.port import Records, StatementView
 
 ENDED_SHARE = 0.7
 """What a fact that does not hold is worth beside one that does, unless the question looks back."""
+UNSURE_SHARE = 0.6
+"""What a fact of no confidence is worth beside a sure one: little trust in a source ranks what it claims."""
 CUED = 0.1
 ASPECT_CUED = 0.03
 """What a fact gains whose predicate, whose aspect the question's words point to."""
@@ -45,11 +49,31 @@ def rank_facts(
     for id, view in views.items():
         standing = standing_of(view, asking.time)
         assert standing is not None, "checked before"
-        score = fused[id].score + _gain(asking, view)
+        score = fused[id].score + _gain(asking, view) + asking.topics.lift(view.episodes)
         if not standing.holds and not asking.plan.intent.looks_back:
             score *= ENDED_SHARE
         item = replace(fused[id], score=min(1.0, score))
         facts[id] = FactFound(view, item, standing, reached.get(id))
+    return _in_order(facts)
+
+
+def by_confidence(found: Sequence[FactFound], records: Records | None, known_at: Revision) -> list[FactFound]:
+    """The facts in order again, with each score weighed by what its claims come to; as they are without."""
+    claims: dict[StatementId, list[Claim]] = {}
+    for claim in records.claims if records else ():
+        if claim.recorded_at <= known_at and (claim.revoked_at is None or claim.revoked_at > known_at):
+            claims.setdefault(claim.statement, []).append(claim)
+    facts: dict[str, FactFound] = {}
+    for fact in found:
+        own = claims.get(fact.view.statement.id)
+        # Of one that is held up by others alone, as duplicates are, nothing is known here.
+        sure = confidence(own, any(span.contested for span in fact.view.spans)) if own else 1.0
+        share = UNSURE_SHARE + (1 - UNSURE_SHARE) * sure
+        facts[fact.fused.id] = replace(fact, fused=replace(fact.fused, score=fact.fused.score * share))
+    return _in_order(facts)
+
+
+def _in_order(facts: Mapping[str, FactFound]) -> list[FactFound]:
     order = ranked(
         [fact.fused for fact in facts.values()],
         newest=lambda id: _latest_start(facts[id].view),

@@ -2,20 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.ids import EntityId
+from services.domain.instants import FOREVER
 from services.domain.names import name_key
 from services.domain.scope import Scope
 from services.recall.answer import Messages, plan_out
 from services.recall.answerable import answerable
 from services.recall.asking import Asking, says_something
+from services.recall.beside import Beside
 from services.recall.block import fact_items, merged, passage_items, voice_items
 from services.recall.care import Care, at_once
 from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
+from services.recall.followed import Followed
 from services.recall.mentions import AliasTable, speaks_of_self
 from services.recall.pack import pack
 from services.recall.parts import Parts
@@ -29,10 +33,14 @@ from services.recall.seeds import Hints, Names
 from services.recall.standing import Time
 from services.recall.terms import terms
 from services.recall.texts_index import TextsIndex, passage_terms
+from services.recall.topics import TopicReader, Topics
 from services.recall.voices import VoiceFound, Voices
 from services.stores.graph.port import Records
 from services.stores.memory.lexicons import Lexicons
 from services.stores.vectors.port import Vector
+
+LEAST_AGE = timedelta(days=1) // timedelta(microseconds=1)
+"""Microseconds since its end of what is archived, at the least: no rule of retention may name less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +62,13 @@ class Recalling:
         self._names = names
         self._readings = readings
         self.facts_shelf = parts.facts_shelf(lexicons)
-        self.texts_shelf = parts.texts_shelf(self.facts_shelf.drop)
+        self.whole_shelf = parts.facts_shelf(lexicons, whole=True)
+        self.texts_shelf = parts.texts_shelf(self.drop_facts)
         self._facts = Facts(parts.graph, parts.vectors, lexicons)
         self._passages = Passages(parts.text, parts.vectors)
         self._voices = Voices(parts.voice, parts.vectors)
+        self._topics = TopicReader(parts.summaries, parts.text)
+        self._beside = Beside(Followed(parts, readings), parts.text)
 
     async def __call__(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
         """Raises ValidationFailed, EntityNotFound, RevisionNotReady; unless `allow_degraded` also
@@ -77,7 +88,13 @@ class Recalling:
         )
         packed = pack(items, question.limits.tokens)
         messages = Messages(described, names, packed, question.explain)
+        wanted = (request.include_summaries, request.include_persona)
+        summaries, persona = await care.of(
+            self._beside.of(asking, wanted, found.facts, found.passages), ((), None)
+        )
         return pb.RecallResponse(
+            summaries=summaries,
+            persona=persona,
             facts=messages.facts(found.facts),
             passages=messages.passages(found.passages),
             voice=messages.voice(found.voice),
@@ -93,8 +110,15 @@ class Recalling:
 
     def words_held(self, scope: Scope) -> set[str]:
         """The words of passages and facts that are in memory."""
-        texts, facts = self.texts_shelf.held(scope), self.facts_shelf.held(scope)
-        return (texts.passages.words if texts else set()) | (facts.statements.words if facts else set())
+        texts = self.texts_shelf.held(scope)
+        facts = [shelf.held(scope) for shelf in (self.facts_shelf, self.whole_shelf)]
+        words = [index.statements.words for index in facts if index]
+        return (texts.passages.words if texts else set()).union(*words)
+
+    def drop_facts(self, scope: Scope) -> None:
+        """Forgets the indexes of a graph's facts; the next use builds them anew."""
+        self.facts_shelf.drop(scope)
+        self.whole_shelf.drop(scope)
 
     async def _asking(
         self, scope: Scope, question: Question, known: Known, care: Care
@@ -108,22 +132,43 @@ class Recalling:
         hints, index = hinting.result(), facts.result()
         plan = await self._plan(question, known, care, index)
         plan = await care.of(plan_as(self._parts.graph, scope, plan, reads), plan)
+        time = _time(question, plan)
+        whole = index is not None and await care.of(self._asks_the_archive(scope, time, known, index), True)
+        if whole:
+            index = await care.of(self.whole_shelf.get(scope, known.current), None)
+        words = terms(question.asked.query)
+        nothing = Topics(frozenset() if question.labels else None)
+        topics = await care.of(self._topics.of(scope, question.labels, words), nothing)
         asking = Asking(
             scope=scope,
+            topics=topics,
             question=question,
             plan=plan,
-            time=_time(question, plan),
+            time=time,
             known=known,
             reads=reads,
             hints=hints.entities,
-            terms=terms(question.asked.query),
+            terms=words,
             vector=embedding.result(),
             facts_index=index,
             texts_index=texts.result(),
             care=care,
+            whole=whole,
             speakers=_speakers(texts.result(), question, plan),
         )
         return asking, hints
+
+    async def _asks_the_archive(self, scope: Scope, time: Time, known: Known, index: FactsIndex) -> bool:
+        """Whether something archived may be the answer: never of what holds now, as believed now.
+
+        What is archived ended a day before, at the least: for a caller whose now was earlier it may hold.
+        """
+        if not index.moved_at:
+            return False
+        if not time.names_none or time.period or time.show_ended or known.at != known.current:
+            return True
+        clocks = await self._parts.revisions.clocks(scope, [index.moved_at])
+        return time.now < clocks.get(index.moved_at, FOREVER) - LEAST_AGE
 
     async def _plan(self, question: Question, known: Known, care: Care, index: FactsIndex | None) -> Plan:
         nobody = AliasTable(())
@@ -158,6 +203,7 @@ class Recalling:
         return await describe(
             self._parts.graph,
             self._parts.revisions,
+            self._parts.archive,
             asking.scope,
             list(views.values()),
             asking.known.at,

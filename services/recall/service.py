@@ -10,9 +10,12 @@ from services.domain.ids import EntityId, EpisodeId, VoiceId
 from services.domain.scope import Scope
 from services.domain.voice import claims_at
 from services.recall.browsing import Browsing
+from services.recall.changed import Changed
 from services.recall.decisions import Decisions
 from services.recall.diffs import Diffs
 from services.recall.entities import Entities
+from services.recall.followed import Followed
+from services.recall.following import Following
 from services.recall.lists import Lists
 from services.recall.messages import episode_out, voice_out
 from services.recall.parts import Parts
@@ -29,7 +32,7 @@ from services.stores.vectors.port import Collection
 _NONE = "00000000-0000-5000-8000-000000000000"
 
 
-class Recall:
+class Recall(Following):
     """Finds what matters for a question as of any date, and reads everything else of a graph.
 
     Every method raises StoreUnavailable when a store is down. A graph that nothing was written to reads as
@@ -53,6 +56,7 @@ class Recall:
         self._browsing = Browsing(parts, revisions)
         self._diffs = Diffs(parts, revisions, readings)
         self._surroundings = Surroundings(parts, readings, lexicons)
+        self._changed, self._followed = Changed(parts), Followed(parts, readings)
 
     @property
     def held_scopes(self) -> int:
@@ -65,7 +69,7 @@ class Recall:
 
     def forget(self, scope: Scope) -> None:
         """Drops all that is in memory of a graph: it was erased, or something of it."""
-        self._recalling.facts_shelf.drop(scope)
+        self._recalling.drop_facts(scope)
         self._recalling.texts_shelf.drop(scope)
         for kept in (self._lexicons, self._readings, self._diffs, self._statements.dependents):
             kept.drop(scope)
@@ -108,6 +112,7 @@ class Recall:
         current = await self._parts.revisions.current(scope)
         counts = await self._parts.graph.counts(scope, current)
         clocks = await self._parts.revisions.clocks(scope, [current])
+        archived = await self._parts.archive.count(scope)
         return pb.ReadGraphResponse(
             entities=counts.entities,
             statements=counts.statements,
@@ -115,6 +120,7 @@ class Recall:
             claims=counts.claims,
             revision=current,
             revision_at=clocks.get(current),
+            archived=archived,
         )
 
     async def read_episode(self, scope: Scope, request: pb.ReadEpisodeRequest) -> pb.ReadEpisodeResponse:

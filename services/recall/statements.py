@@ -54,7 +54,15 @@ class Statements:
         views = await shown_as(self._parts.graph, scope, views, reads)
         past = request.include_past_beliefs
         described = await describe(
-            self._parts.graph, self._parts.revisions, scope, views, known.at, past, records=True, reads=reads
+            self._parts.graph,
+            self._parts.revisions,
+            self._parts.archive,
+            scope,
+            views,
+            known.at,
+            past,
+            records=True,
+            reads=reads,
         )
         spans = _beliefs(described, views[0], past)
         statement = described.statement(views[0], spans, records=True)
@@ -106,6 +114,7 @@ class Statements:
         described = await describe(
             self._parts.graph,
             self._parts.revisions,
+            self._parts.archive,
             scope,
             views,
             known.at,

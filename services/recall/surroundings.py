@@ -84,7 +84,7 @@ class Surroundings:
             earlier = [one for one in reversed(together) if one.position < episode.position]
         if episode.session is not None:
             earlier += await self._parts.text.recent(scope, episode.session, episode.created_at, RECENT + 1)
-        return [one.text for one in earlier if one.text and one.deleted_at is None][:RECENT]
+        return [one.text for one in earlier if one.text and one.deleted_at is None and not one.held][:RECENT]
 
     async def _like(
         self, scope: Scope, episode: Episode, passages: Sequence[Passage], current: Revision

@@ -93,8 +93,8 @@ class TextsIndex:
 
 
 def is_searchable(passage: Passage) -> bool:
-    """False for headings, and for what this memory recalled: it is no evidence of itself."""
-    return not is_heading(passage.text) and not is_recalled(passage.text)
+    """False for headings, what is held back, and what this memory recalled: it is no evidence of itself."""
+    return not passage.held and not is_heading(passage.text) and not is_recalled(passage.text)
 
 
 def passage_terms(passage: Passage) -> list[str]:

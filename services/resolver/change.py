@@ -94,6 +94,11 @@ class Draft:
     """Ends and denials that a user's call revokes."""
     judged: list[RecordId] = field(default_factory=list)
     """Verdicts that a user's call records."""
+    episodes: tuple[EpisodeId, ...] = ()
+    """Episodes that the draft revokes."""
+    archived: set[StatementId] = field(default_factory=set)
+    restored: set[StatementId] = field(default_factory=set)
+    """Statements that go to the archive, or come back: nothing else of them changes."""
     context: tuple[StatementId, ...] = ()
     """Known facts that the draft's episode was understood with."""
     asserted: list[Asserted] = field(default_factory=list)
@@ -122,6 +127,8 @@ class Draft:
             or self.merges
             or self.declared
             or self.readings_revoked
+            or self.archived
+            or self.restored
             or self.decisions
         )
 
@@ -153,6 +160,12 @@ class Outcome:
     ends: int = 0
     denials: int = 0
     revoked: Revoked = Revoked()
+    statements_moved: tuple[StatementId, ...] = ()
+    """Those made earlier whose spans or sentence are others since: what was written of them is old."""
+    voice_moved: tuple[VoiceId, ...] = ()
+    """Likewise, of the voice."""
+    episodes: tuple[EpisodeId, ...] = ()
+    """Of a revocation: those that were deleted."""
     statements_expired: tuple[StatementId, ...] = ()
     """Believed before, at any world time, and not at all any more."""
     undone: tuple[RecordId, ...] = ()
@@ -163,6 +176,9 @@ class Outcome:
     receipts: tuple[Receipt, ...] = ()
     reads_as: EntityId | None = None
     """What entities that were merged read as since; of one that was split, before."""
+    archived: int = 0
+    unarchived: int = 0
+    """How many statements a call put into the archive, or brought back."""
     context: tuple[StatementId, ...] = ()
     """Known facts that the episode was understood with: what recall reads of it, by this name, to tell what
     relied on them. It is told here, with the revision, so that it is written, exported and erased with it."""
@@ -189,6 +205,9 @@ class Change:
     declared: tuple[Declared, ...] = ()
     readings_revoked: tuple[RecordId, ...] = ()
     merges_emptied: tuple[RecordId, ...] = ()
+    archived: tuple[StatementId, ...] = ()
+    restored: tuple[StatementId, ...] = ()
+    """Statements whose rows move to the archive, or back; whatever else the change touches comes back too."""
     orphans: tuple[EntityId, ...] = ()
     """Entities that may be named by nothing any more: checked once the commit is applied."""
 

@@ -28,6 +28,8 @@ class Action(StrEnum):
     DECLARE = "declare_predicate"
     MERGE_PREDICATES = "merge_predicates"
     KEEP_PREDICATES_APART = "keep_predicates_apart"
+    ARCHIVE = "archive"
+    RESTORE_ARCHIVED = "restore_archived"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Index: the vectors of statements, entities and voice aspects, kept in step with a change."""
 
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection as Some
 from functools import partial
 from typing import TypeVar
 
@@ -10,7 +11,9 @@ from services.domain.scope import Scope
 from services.llm.port import Embedder, Vectors
 from services.resolver.change import Change
 from services.stores.graph.port import GraphStore
+from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.port import VoiceStore
+from services.stores.vectors.moving import move
 from services.stores.vectors.port import Collection, Vector, VectorRow, VectorStore
 from services.stores.vectors.rows import (
     NEVER,
@@ -37,10 +40,16 @@ class Index:
     """Writes the vectors of what a change added, widened or told anew. Idempotent."""
 
     def __init__(
-        self, graph: GraphStore, voice: VoiceStore, vectors: VectorStore, embedder: Embedder
+        self,
+        graph: GraphStore,
+        voice: VoiceStore,
+        archive: ArchiveStore,
+        vectors: VectorStore,
+        embedder: Embedder,
     ) -> None:
         self._graph = graph
         self._voice = voice
+        self._archive = archive
         self._vectors = vectors
         self._embedder = embedder
 
@@ -49,6 +58,7 @@ class Index:
 
         A row that exists keeps its vector and gets the wider hull, unless its sentence is new.
         """
+        await self._place(scope, {*change.archived, *change.restored})
         await self._statements(scope, change)
         entities = [(e.id, entity_text(e), partial(entity_row, e)) for e in change.commit.entities]
         await self._rows(scope, Collection.ENTITIES, entities)
@@ -70,7 +80,11 @@ class Index:
                 await self._vectors.delete(scope, collection, ids)
 
     async def sweep(self, scope: Scope, change: Change) -> None:
-        """Deletes rows of the change whose text is gone: for a writer that another one has overtaken."""
+        """Deletes rows of the change whose text is gone, and moves others to where they belong by now.
+
+        For a writer that another one has overtaken.
+        """
+        await self._place(scope, {*_changed(change), *change.archived, *change.restored})
         statements = await self._graph.records(scope, sorted(_changed(change)))
         entities = await self._graph.entities(scope, [entity.id for entity in change.commit.entities])
         voice = await self._voice.aspects(
@@ -83,6 +97,15 @@ class Index:
         ):
             if gone:
                 await self._vectors.delete(scope, collection, gone)
+
+    async def _place(self, scope: Scope, statements: Some[StatementId]) -> None:
+        """Moves rows to where the catalogue says: the archive, or what is searched every day."""
+        if not statements:
+            return
+        archived = await self._archive.among(scope, sorted(statements))
+        hot, cold = Collection.STATEMENTS, Collection.ARCHIVE
+        await move(self._vectors, scope, sorted(archived), hot, cold)
+        await move(self._vectors, scope, sorted(set(statements) - archived), cold, hot)
 
     async def _statements(self, scope: Scope, change: Change) -> None:
         changed = _changed(change)

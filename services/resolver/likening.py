@@ -26,7 +26,8 @@ from services.resolver.deciding import Action, By, by_model, decide
 from services.resolver.naming import draft_predicates
 from services.stores.graph.port import AsOf, GraphStore
 from services.stores.memory.port import ReadingStore
-from services.stores.vectors.port import Collection, Vector, VectorStore
+from services.stores.vectors.moving import search_statements
+from services.stores.vectors.port import Vector, VectorStore
 
 MAX_ASKED = 8
 """New predicates of a chunk that a model is asked about."""
@@ -164,7 +165,7 @@ class Likening:
     ) -> _Words:
         """What ships and is declared; what facts like the new ones use; and the new ones themselves."""
         vectors = await self._embedder.passages(list(facts.values()))
-        hits = await self._vectors.search(scope, Collection.STATEMENTS, list(vectors), _NEAR_FACTS)
+        hits = await search_statements(self._vectors, scope, list(vectors), _NEAR_FACTS)
         ids = sorted({StatementId(hit.id) for found in hits for hit in found})
         views = await self._graph.views(scope, ids, AsOf(known)) if ids else ()
         canonical = dict(lexicon.words)

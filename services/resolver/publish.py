@@ -1,6 +1,7 @@
 """Publish: how a draft becomes a revision, in three stores that change as one.
 
-The order is: intent in the revision log (compare-and-set), graph, voice aspects, readings, vectors, revision.
+The order is: intent in the revision log (compare-and-set), graph, voice aspects, readings, archive, vectors,
+revision.
 Each step is idempotent, so a crash anywhere is completed by whoever publishes to the graph next.
 """
 
@@ -33,6 +34,7 @@ from services.resolver.index import Index
 from services.resolver.readings import Readings
 from services.stores.errors import ScopeErased, UnstorableText, WriteConflict
 from services.stores.graph.port import ClosedSpan, Commit, Forgetting, GraphStore, Records, Revocation
+from services.stores.memory.archive import ArchiveStore, Moved
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import (
     DecisionLog,
@@ -40,6 +42,7 @@ from services.stores.memory.port import (
     ReadingStore,
     RevisionEntry,
     RevisionLog,
+    SummaryStore,
     VoiceForgetting,
     VoiceStore,
 )
@@ -69,6 +72,8 @@ class Stores:
     voice: VoiceStore
     decisions: DecisionLog
     readings: ReadingStore
+    archive: ArchiveStore
+    summaries: SummaryStore
 
 
 class Publisher:
@@ -168,6 +173,7 @@ class Publisher:
                 scope, entry.revision, change.merges, change.declared, change.readings_revoked
             )
         orphans = await self._forget(scope, change, entry.revision)
+        await self._stores.archive.apply(scope, _moved(change, entry.revision))
         await self._index.write(scope, change)
         await self._index.remove(scope, change, orphans)
         if change.decisions:
@@ -204,6 +210,9 @@ class Publisher:
             )
         if gone := [*change.unsupported, *change.unsupported_voice, *orphans]:
             await self._stores.decisions.forget_text(scope, gone)
+        retold = [id for id, _ in (*change.retold, *change.voice_retold)]
+        if gone := [*change.unsupported, *change.unsupported_voice, *retold]:
+            await self._stores.summaries.forget(scope, revision, gone)
         return orphans
 
     async def _derive(self, scope: Scope, draft: Draft) -> tuple[Change, Outcome]:
@@ -249,10 +258,26 @@ class Publisher:
             declared=tuple(draft.declared.values()),
             readings_revoked=tuple(sorted(draft.readings_revoked)),
             merges_emptied=tuple(sorted(draft.merges_emptied)),
+            archived=tuple(sorted(draft.archived)),
+            restored=await self._restored(scope, draft, commit),
             orphans=_named_by(records, unsupported),
         )
         known = believed(records.spans, Revision(draft.revision - 1))
         return change, _outcome(draft, spans, known)
+
+    async def _restored(self, scope: Scope, draft: Draft, commit: Commit) -> tuple[StatementId, ...]:
+        """Archived statements that come back: those asked for, and all of which anything new is said."""
+        told = draft.touched() | draft.retold.keys() | draft.statements.keys()
+        told |= {span.statement for span in commit.opened} | {span.statement for span in commit.closed}
+        asked = sorted((told | draft.restored) - draft.archived)
+        return tuple(sorted(await self._stores.archive.among(scope, asked))) if asked else ()
+
+
+def _moved(change: Change, revision: Revision) -> list[Moved]:
+    return [
+        *(Moved(one, archived_at=revision) for one in change.archived),
+        *(Moved(one, restored_at=revision) for one in change.restored),
+    ]
 
 
 def _payload(change: Change) -> bytes:
@@ -308,6 +333,11 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
     before = {span.statement for span in known if span.invalid_at is None}
     after = {span.statement for span in (*still, *spans.opened) if span.invalid_at is None}
     claimed = {claim.statement for claim in draft.claims.values()}
+    moved = {span.statement for span in (*spans.opened, *spans.closed)} | set(draft.retold)
+    moved |= draft.archived | draft.restored
+    heard = {one.voice for one in draft.voice_claims.values()}
+    heard |= {one.voice for one in draft.voice_ends.values()}
+    heard |= {*draft.voice_revoked.values(), *draft.voice_undone.values(), *draft.voice_retold}
     return Outcome(
         entities_added=tuple(
             sorted(entity.id for entity in draft.entities.values() if entity.type is not EntityType.PREDICATE)
@@ -324,6 +354,8 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         ends=len(draft.ends),
         denials=len(draft.denials),
         revoked=draft.revoked,
+        archived=len(draft.archived),
+        unarchived=len(draft.restored),
         undone=tuple(draft.undone),
         judged=tuple(draft.judged),
         asserted=tuple(draft.asserted),
@@ -331,4 +363,7 @@ def _outcome(draft: Draft, spans: BeliefChanges, known: Sequence[Span]) -> Outco
         receipts=tuple(draft.receipts),
         reads_as=draft.reads_as,
         context=draft.context,
+        statements_moved=tuple(sorted(moved - set(draft.statements))),
+        voice_moved=tuple(sorted(heard - set(draft.voice))),
+        episodes=draft.episodes,
     )

@@ -104,7 +104,7 @@ class Revocations:
         revision even of an episode that said nothing, so that whoever is about to publish something of it
         has to look again.
         """
-        draft = Draft(revision)
+        draft = Draft(revision, episodes=tuple(episodes))
         every: list[Said] = []
         verdicts: list[Verdict] = []
         for found in await _gathered([self._graph.of_episode(scope, episode) for episode in episodes]):

@@ -13,6 +13,7 @@ from services.domain.memory import Episode, Passage
 from services.domain.predicates import Cardinality, Declaration, Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine
+from services.resolver.archiving import Archiving, Shelving
 from services.resolver.carrying import Carried, Carrying
 from services.resolver.change import Asserted, Draft, Dropped, Outcome
 from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
@@ -60,7 +61,7 @@ class Parts:
     memory: ErasableMemory
 
 
-class Resolver(Deciding, Carrying, Erasing):
+class Resolver(Deciding, Carrying, Erasing, Shelving):
     """Keeps the graph one graph. Any replica can answer any call: all state is in the stores."""
 
     def __init__(self, parts: Parts) -> None:
@@ -71,7 +72,8 @@ class Resolver(Deciding, Carrying, Erasing):
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
         self._lexicons = lexicons = Lexicons(parts.stores.readings, self._graph, parts.vocabulary)
-        index = Index(self._graph, parts.stores.voice, parts.vectors, parts.embedder)
+        stores = parts.stores
+        index = Index(self._graph, stores.voice, stores.archive, parts.vectors, parts.embedder)
         self._scopes = ScopeErasing(self._graph, parts.memory, parts.vectors)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
         self._removing = Removing(parts.stores, parts.memory, parts.vectors, self._publisher, parts.now)
@@ -99,11 +101,14 @@ class Resolver(Deciding, Carrying, Erasing):
         )
         self._declaring = Declaring(self._graph, lexicons, parts.now)
         self._judging = Judging(self._publisher, parts.now)
+        self._archiving = Archiving(stores, self._publisher, parts.now)
         self._voicing = Voicing(self._publisher, parts.stores.voice, parts.now)
         self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
-        self._carried = Carried(carried_stores(parts), parts.vocabulary, self.mending, parts.memory.erase)
+        self._carried = Carried(
+            carried_stores(parts), parts.vocabulary, self.mending, parts.memory.erase, parts.memory.fences
+        )
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""
@@ -308,6 +313,7 @@ def carried_stores(parts: Parts) -> Upkept:
         revisions=stores.revisions,
         decisions=stores.decisions,
         readings=stores.readings,
+        archive=stores.archive,
         vectors=parts.vectors,
         embedder=parts.embedder,
         now=parts.now,

@@ -28,7 +28,7 @@ from services.resolver.readings import Readings
 from services.stores.graph.port import AsOf, GraphStore, NodePair, StatementView
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import ReadingStore, TextStore
-from services.stores.vectors.port import Collection as VectorCollection
+from services.stores.vectors.moving import search_statements
 from services.stores.vectors.port import VectorStore
 
 MAX_CANDIDATES = 10
@@ -325,7 +325,7 @@ class Verdicts:
 
     async def _neighbours(self, scope: Scope, new: Sequence[Statement]) -> Sequence[Sequence[StatementId]]:
         vectors = await self._embedder.passages([one.fact for one in new])
-        hits = await self._vectors.search(scope, VectorCollection.STATEMENTS, list(vectors), MAX_CANDIDATES)
+        hits = await search_statements(self._vectors, scope, list(vectors), MAX_CANDIDATES)
         return [[StatementId(hit.id) for hit in found if hit.score >= MIN_COSINE] for found in hits]
 
 

@@ -1,7 +1,7 @@
 """The catalogue: how each service is built, on resources that are shared or its own.
 
 A service is imported where it is built, so that a replica loads what it runs and nothing else: for one that
-only calls models that is a fifth.
+only calls models that is a fifth. The classifier opens what it writes, and no graph and no vectors.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,13 +16,14 @@ from services.runtime.names import ServiceName
 from services.runtime.settings import ServiceSettings
 
 if TYPE_CHECKING:
-    from services.runtime.resources import Resources
+    from services.runtime.resources import Resources, WritingResources
 
 
 def all_services(resources: "Resources") -> Mapping[ServiceName, object]:
     """Every service, on one set of resources."""
     of_models = {name: build(resources.engine) for name, build in _OF_MODELS.items()}
-    return of_models | {name: build(resources) for name, build in _OF_STORES.items()}
+    of_stores = {name: build(resources) for name, build in _OF_STORES.items()}
+    return {ServiceName.CLASSIFIER: _classifier(resources)} | of_models | of_stores
 
 
 async def open_service(
@@ -34,8 +35,10 @@ async def open_service(
     """
     if name in _OF_MODELS:
         return _OF_MODELS[name](open_engine(settings, stack))
-    from services.runtime.resources import open_resources
+    from services.runtime.resources import open_resources, open_writing
 
+    if name is ServiceName.CLASSIFIER:
+        return _classifier(await open_writing(settings, stack, now))
     return _OF_STORES[name](await open_resources(settings, stack, now))
 
 
@@ -45,10 +48,21 @@ def _extractor(engine: Engine) -> object:
     return Extractor(engine)
 
 
-def _classifier(engine: Engine) -> object:
+def _classifier(resources: "Resources | WritingResources") -> object:
+    from services.classifier.parts import Parts
     from services.classifier.service import Classifier
 
-    return Classifier(engine)
+    memory = resources.memory
+    return Classifier(
+        Parts(
+            engine=resources.engine,
+            embedder=resources.embedder,
+            summaries=memory.summaries,
+            decisions=memory.decisions,
+            revisions=memory.revisions,
+            now=resources.now,
+        )
+    )
 
 
 def _preprocessor(resources: "Resources") -> object:
@@ -65,7 +79,15 @@ def _resolver(resources: "Resources") -> object:
     memory = resources.memory
     return Resolver(
         Parts(
-            stores=Stores(resources.graph, memory.revisions, memory.voice, memory.decisions, memory.readings),
+            stores=Stores(
+                resources.graph,
+                memory.revisions,
+                memory.voice,
+                memory.decisions,
+                memory.readings,
+                memory.archive,
+                memory.summaries,
+            ),
             text=memory.text,
             staging=memory.staging,
             vectors=resources.vectors,
@@ -89,8 +111,10 @@ def _recall(resources: "Resources") -> object:
             text=memory.text,
             voice=memory.voice,
             readings=memory.readings,
+            archive=memory.archive,
             revisions=memory.revisions,
             decisions=memory.decisions,
+            summaries=memory.summaries,
             vectors=resources.vectors,
             embedder=resources.embedder,
             vocabulary=default_vocabulary(),
@@ -100,7 +124,6 @@ def _recall(resources: "Resources") -> object:
 
 _OF_MODELS: Mapping[ServiceName, Callable[[Engine], object]] = {
     ServiceName.EXTRACTOR: _extractor,
-    ServiceName.CLASSIFIER: _classifier,
 }
 _OF_STORES: Mapping[ServiceName, Callable[["Resources"], object]] = {
     ServiceName.PREPROCESSOR: _preprocessor,

@@ -29,7 +29,7 @@ async def reembed_all(
         if (live := await models.in_use()) not in ("", ours):
             ask(live, ours)
         memory = opened.memory
-        sources = Sources(opened.graph, memory.text, memory.voice)
+        sources = Sources(opened.graph, memory.text, memory.voice, memory.archive)
         refill = Refill(sources, opened.embedder.passages, opened.vectors)
         # Milvus Lite was started here, so no other process uses it.
         pause = settings.vectors.pause_seconds if settings.vectors_uri else 0.0

@@ -43,6 +43,26 @@ class Resources:
     now: Callable[[], Instant]
 
 
+@dataclass(frozen=True, slots=True)
+class WritingResources:
+    """What a service is built on that writes of facts which it is given: it reads no graph and no vectors."""
+
+    memory: SqlMemory
+    engine: Engine
+    embedder: Embedder
+    now: Callable[[], Instant]
+
+
+async def open_writing(
+    settings: ServiceSettings, stack: AsyncExitStack, now: Callable[[], Instant] = clock
+) -> WritingResources:
+    """Opens memory and the models; `stack` closes them. Raises as `open_resources` does."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    engine = open_engine(settings, stack)
+    embedder = open_embedder(settings, stack)
+    return WritingResources(await _memory(settings, stack), engine, embedder, now)
+
+
 async def open_resources(
     settings: ServiceSettings,
     stack: AsyncExitStack,
@@ -60,9 +80,7 @@ async def open_resources(
     engine = open_engine(settings, stack)
     embedder = open_embedder(settings, stack)
     graph = await _graph(settings, stack)
-    memory_engine, _ = memory_database(settings)
-    stack.push_async_callback(memory_engine.dispose)
-    memory = await SqlMemory.open(memory_engine, migrate=migrates(settings.migrate_at_start, memory_engine))
+    memory = await _memory(settings, stack)
     vectors = await _vectors(settings, embedder, stack, filling)
     return Resources(graph, memory, vectors, engine, embedder, now)
 
@@ -96,6 +114,12 @@ async def _graph(settings: ServiceSettings, stack: AsyncExitStack) -> GraphStore
     engine, _ = graph_database(settings)
     stack.push_async_callback(engine.dispose)
     return await SqlGraphStore.open(engine, migrate=migrates(settings.migrate_at_start, engine))
+
+
+async def _memory(settings: ServiceSettings, stack: AsyncExitStack) -> SqlMemory:
+    engine, _ = memory_database(settings)
+    stack.push_async_callback(engine.dispose)
+    return await SqlMemory.open(engine, migrate=migrates(settings.migrate_at_start, engine))
 
 
 async def _vectors(

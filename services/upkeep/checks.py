@@ -49,6 +49,7 @@ class Looking:
 
 MISSING: Mapping[Collection, Kind] = {
     Collection.STATEMENTS: Kind.STATEMENT_WITHOUT_VECTOR,
+    Collection.ARCHIVE: Kind.ARCHIVED_WITHOUT_VECTOR,
     Collection.ENTITIES: Kind.ENTITY_WITHOUT_VECTOR,
     Collection.PASSAGES: Kind.PASSAGE_WITHOUT_VECTOR,
     Collection.VOICE: Kind.VOICE_WITHOUT_VECTOR,
@@ -56,6 +57,7 @@ MISSING: Mapping[Collection, Kind] = {
 """What it is called that a row of a collection is not there. Labels have no owner in the stores yet."""
 UNOWNED: Mapping[Collection, Kind] = {
     Collection.STATEMENTS: Kind.VECTOR_WITHOUT_STATEMENT,
+    Collection.ARCHIVE: Kind.VECTOR_WITHOUT_ARCHIVED,
     Collection.ENTITIES: Kind.VECTOR_WITHOUT_ENTITY,
     Collection.PASSAGES: Kind.VECTOR_WITHOUT_PASSAGE,
     Collection.VOICE: Kind.VECTOR_WITHOUT_VOICE,

@@ -18,6 +18,7 @@ from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.stores.graph.port import Records
 from services.stores.memory.port import RevisionEntry
+from services.stores.vectors.moving import fetch_statements
 from services.stores.vectors.port import Collection
 from services.upkeep.closures import nodes_of
 from services.upkeep.items import (
@@ -45,6 +46,8 @@ _ADDING = (
     "judge:",
     "end-voice:",
     "restore-voice:",
+    "archive:",
+    "restore-archived:",
 )
 """Commit ids of revisions that only add; any other may have taken text away."""
 
@@ -88,6 +91,10 @@ class Export:
                 yield item
         for item in await self._aliases():
             yield item
+        async for moves in pages(lambda page: self._stores.archive.scan(self._scope, page)):
+            for known in (moved.as_of(self._point.revision) for moved in moves):
+                if known.archived_at:
+                    yield known
 
     async def _statements(self, ids: Sequence[StatementId]) -> list[Item]:
         records = await self._stores.graph.records(self._scope, ids)
@@ -233,7 +240,10 @@ class Export:
     async def _vectors(self, collection: Collection, ids: Sequence[str]) -> Mapping[str, str]:
         if not self._with_vectors or not ids:
             return {}
-        rows = await self._stores.vectors.fetch(self._scope, collection, ids)
+        if collection is Collection.STATEMENTS:
+            rows = await fetch_statements(self._stores.vectors, self._scope, ids)
+        else:
+            rows = await self._stores.vectors.fetch(self._scope, collection, ids)
         return {id: packed(row.vector) for id, row in rows.items()}
 
 

@@ -91,17 +91,21 @@ class StatementCheck:
                 spans[span.statement].append(span)
         wanted: dict[str, Expected] = {}
         nodes: dict[str, Expected] = {}
+        archived = await self._stores.archive.among(seen.scope, list(spans))
         for one in statements:
-            if row := of_statement(one, spans[one.id], seen.known_at):
+            if row := of_statement(one, spans[one.id], seen.known_at, one.id in archived):
                 wanted[one.id] = row
             for node in nodes_of(one):
                 entity = closure.nodes.get(node)
                 if entity and entity.created_at <= seen.known_at and (row := of_entity(entity)):
                     nodes[node] = row
         vectors = self._stores.vectors
-        found = vector_differences(
-            seen.scope, wanted, await vectors.fetch(seen.scope, Collection.STATEMENTS, list(wanted))
-        )
+        found: list[Difference] = []
+        for collection in (Collection.STATEMENTS, Collection.ARCHIVE):
+            rows = {id: row for id, row in wanted.items() if row.collection is collection}
+            if rows:
+                stored = await vectors.fetch(seen.scope, collection, list(rows))
+                found += vector_differences(seen.scope, rows, stored)
         naming = {node: one.id for one in reversed(statements) for node in nodes_of(one)}
         for difference in vector_differences(
             seen.scope, nodes, await vectors.fetch(seen.scope, Collection.ENTITIES, list(nodes))

@@ -16,7 +16,9 @@ from services.domain.records import Verdict
 from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
 from services.stores.graph.port import Alias, Commit, Forgetting
+from services.stores.memory.archive import Moved
 from services.stores.memory.port import Decision, RevisionEntry, VoiceForgetting
+from services.stores.vectors.moving import move
 from services.stores.vectors.port import Collection, VectorRow
 from services.upkeep.items import (
     EntityItem,
@@ -89,10 +91,13 @@ class Intake:
             await self._text(waiting)
             await self._voice(_of(waiting, Part.VOICE, VoiceItem))
             await self._readings(_of(waiting, Part.MERGES, Merge), _of(waiting, Part.DECLARATIONS, Declared))
+            await self._stores.archive.apply(self._scope, self._moved(waiting))
             if decisions := _of(waiting, Part.DECISIONS, Decision):
                 await self._stores.decisions.record(self._scope, decisions)
         if Into.VECTORS in self._into:
             await self._rows(waiting)
+            archived = [one.statement for one in self._moved(waiting) if one.archived]
+            await move(self._stores.vectors, self._scope, archived, Collection.STATEMENTS, Collection.ARCHIVE)
         if Into.MEMORY in self._into:
             for entry in _of(waiting, Part.REVISIONS, RevisionEntry):
                 await self._revision(entry)
@@ -157,6 +162,10 @@ class Intake:
             await apply(self._scope, self._point.revision, merges, declared, [])
             for revoked_at, ids in _revocations([*merges, *declared]):
                 await apply(self._scope, revoked_at, [], [], ids)
+
+    def _moved(self, waiting: Mapping[Part, Sequence[Item]]) -> list[Moved]:
+        """Items of the archive, which come after their statements; nothing of them is after the point."""
+        return [one.as_of(self._point.revision) for one in _of(waiting, Part.ARCHIVE, Moved)]
 
     async def _rows(self, waiting: Mapping[Part, Sequence[Item]]) -> None:
         wanted: list[tuple[Expected | None, str]] = []

@@ -17,6 +17,7 @@ from services.domain.memory import DocumentVersion, Episode, Passage, VoiceAspec
 from services.domain.predicates import Declared
 from services.domain.records import Claim, Denial, End, Verdict
 from services.stores.graph.port import Alias
+from services.stores.memory.archive import Moved
 from services.stores.memory.port import Decision, RevisionEntry
 from services.stores.vectors.port import Vector
 
@@ -36,6 +37,7 @@ class Part(StrEnum):
     ALIASES = "aliases"
     STATEMENTS = "statements"
     VERDICTS = "verdicts"
+    ARCHIVE = "archive"
     EPISODES = "episodes"
     PASSAGES = "passages"
     VERSIONS = "versions"
@@ -86,6 +88,7 @@ Item: TypeAlias = (
     | Alias
     | StatementItem
     | Verdict
+    | Moved
     | Episode
     | PassageItem
     | DocumentVersion
@@ -101,6 +104,7 @@ _KINDS: Mapping[Part, type[Any]] = {
     Part.ALIASES: Alias,
     Part.STATEMENTS: StatementItem,
     Part.VERDICTS: Verdict,
+    Part.ARCHIVE: Moved,
     Part.EPISODES: Episode,
     Part.PASSAGES: PassageItem,
     Part.VERSIONS: DocumentVersion,

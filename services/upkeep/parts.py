@@ -11,6 +11,7 @@ from services.domain.ids import EpisodeId, RecordId, Revision, StatementId, Voic
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.graph.port import GraphStore
+from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.port import DecisionLog, ReadingStore, RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Listed, Page
 from services.stores.vectors.port import VectorStore
@@ -73,6 +74,7 @@ class Stores:
     revisions: RevisionLog
     decisions: DecisionLog
     readings: ReadingStore
+    archive: ArchiveStore
     vectors: VectorStore
     embedder: Embeds
     now: Callable[[], Instant]

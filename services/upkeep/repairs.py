@@ -118,10 +118,15 @@ async def expected(
     """The rows that things of these ids should have, as the other stores have them; absent ones have none."""
     asked, scope = sorted(set(ids)), seen.scope
     match collection:
-        case Collection.STATEMENTS:
-            records = await stores.graph.records(scope, [StatementId(id) for id in asked])
+        case Collection.STATEMENTS | Collection.ARCHIVE:
+            archived = await stores.archive.among(scope, [StatementId(id) for id in asked])
+            cold = collection is Collection.ARCHIVE
+            wanted = [StatementId(id) for id in asked if (id in archived) == cold]
+            records = await stores.graph.records(scope, wanted)
             found = [
-                of_statement(one, [span for span in records.spans if span.statement == one.id], seen.known_at)
+                of_statement(
+                    one, [span for span in records.spans if span.statement == one.id], seen.known_at, cold
+                )
                 for one in records.statements
             ]
         case Collection.ENTITIES:

@@ -46,7 +46,9 @@ class Expected:
         return bool(self.least[1] <= value <= wanted)
 
 
-def of_statement(statement: Statement, spans: Sequence[Span], known_at: Revision) -> Expected | None:
+def of_statement(
+    statement: Statement, spans: Sequence[Span], known_at: Revision, archived: bool = False
+) -> Expected | None:
     """None for one whose text was forgotten."""
     published = rows.hulls(span for span in spans if span.known_from <= known_at)
     text = rows.statement_text(statement)
@@ -54,7 +56,7 @@ def of_statement(statement: Statement, spans: Sequence[Span], known_at: Revision
         return None
     every = rows.hulls(spans).get(statement.id, rows.NEVER)
     return Expected(
-        Collection.STATEMENTS,
+        Collection.ARCHIVE if archived else Collection.STATEMENTS,
         rows.statement_row(statement, every, _NONE),
         text,
         published.get(statement.id, rows.NEVER),

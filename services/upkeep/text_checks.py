@@ -1,6 +1,6 @@
 """Checks of text and vectors: passages and voice aspects with their vectors, vectors with their owners."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set
 
 from services.domain.ids import EntityId, PassageId, StatementId, VoiceId
 from services.domain.memory import VoiceAspect, VoiceClaim
@@ -98,6 +98,18 @@ class OwnerCheck:
 
 
 async def _statements(stores: Stores, scope: Scope, ids: Sequence[str]) -> set[str]:
+    return await _told(stores, scope, ids) - await _in_archive(stores, scope, ids)
+
+
+async def _archived(stores: Stores, scope: Scope, ids: Sequence[str]) -> set[str]:
+    return await _told(stores, scope, ids) & await _in_archive(stores, scope, ids)
+
+
+async def _in_archive(stores: Stores, scope: Scope, ids: Sequence[str]) -> Set[str]:
+    return await stores.archive.among(scope, [StatementId(id) for id in ids])
+
+
+async def _told(stores: Stores, scope: Scope, ids: Sequence[str]) -> set[str]:
     found = await stores.graph.records(scope, [StatementId(id) for id in ids])
     return {statement.id for statement in found.statements if statement.fact}
 
@@ -119,6 +131,7 @@ async def _voice(stores: Stores, scope: Scope, ids: Sequence[str]) -> set[str]:
 _Owners = Callable[[Stores, Scope, Sequence[str]], Awaitable[set[str]]]
 _OWNERS: Mapping[Collection, _Owners] = {
     Collection.STATEMENTS: _statements,
+    Collection.ARCHIVE: _archived,
     Collection.ENTITIES: _entities,
     Collection.PASSAGES: _passages,
     Collection.VOICE: _voice,

@@ -6,15 +6,18 @@ import pytest
 
 from services.stores.memory.sql import SqlMemory
 from services.stores.sql.engine import engine_for
+from tests.contracts.memory_archive import ArchiveContract
 from tests.contracts.memory_deletion import DeletionContract, DocumentsContract, StagingContract
 from tests.contracts.memory_erasing import ErasingContract
 from tests.contracts.memory_known import KnownContract
 from tests.contracts.memory_log import DecisionContract, RevisionContract
 from tests.contracts.memory_readings import ReadingContract
+from tests.contracts.memory_summaries import SummaryContract
 from tests.contracts.memory_text import TextContract, TextIsolationContract
 from tests.contracts.memory_voice import VoiceContract
 
 __all__ = [
+    "ArchiveContract",
     "DecisionContract",
     "DeletionContract",
     "DocumentsContract",
@@ -24,6 +27,7 @@ __all__ = [
     "ReadingContract",
     "RevisionContract",
     "StagingContract",
+    "SummaryContract",
     "TextContract",
     "TextIsolationContract",
     "VoiceContract",

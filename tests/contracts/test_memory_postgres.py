@@ -7,6 +7,7 @@ import pytest
 
 from services.stores.memory.sql.schema import SCHEMA
 from tests.contracts.memory_store import (
+    ArchiveContract,
     DecisionContract,
     DeletionContract,
     DocumentsContract,
@@ -16,6 +17,7 @@ from tests.contracts.memory_store import (
     ReadingContract,
     RevisionContract,
     StagingContract,
+    SummaryContract,
     TextContract,
     TextIsolationContract,
     VoiceContract,
@@ -74,4 +76,10 @@ class TestPostgresVoice(Postgres, VoiceContract): ...
 class TestPostgresReading(Postgres, ReadingContract): ...
 
 
+class TestPostgresArchive(Postgres, ArchiveContract): ...
+
+
 class TestPostgresDecision(Postgres, DecisionContract): ...
+
+
+class TestPostgresSummary(Postgres, SummaryContract): ...

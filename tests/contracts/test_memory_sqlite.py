@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from services.domain.ids import EntityId, EpisodeId, Revision, VoiceId
+from services.domain.ids import EntityId, EpisodeId, Revision, SessionId, VoiceId
 from services.domain.instants import Instant
 from services.domain.memory import VoiceKind
 from services.stores.errors import StoreUnavailable
@@ -15,6 +15,7 @@ from services.stores.paging import Page
 from services.stores.sql.engine import sqlite_engine
 from tests.contracts.memory_base import SCOPE
 from tests.contracts.memory_store import (
+    ArchiveContract,
     DecisionContract,
     DeletionContract,
     DocumentsContract,
@@ -24,6 +25,7 @@ from tests.contracts.memory_store import (
     ReadingContract,
     RevisionContract,
     StagingContract,
+    SummaryContract,
     TextContract,
     TextIsolationContract,
     VoiceContract,
@@ -68,7 +70,13 @@ class TestSqliteVoice(Sqlite, VoiceContract): ...
 class TestSqliteReading(Sqlite, ReadingContract): ...
 
 
+class TestSqliteArchive(Sqlite, ArchiveContract): ...
+
+
 class TestSqliteDecision(Sqlite, DecisionContract): ...
+
+
+class TestSqliteSummary(Sqlite, SummaryContract): ...
 
 
 async def test_no_read_scans_a_table(tmp_path: Path) -> None:
@@ -96,6 +104,15 @@ async def test_no_read_scans_a_table(tmp_path: Path) -> None:
         await memory.readings.declared(SCOPE)
         await memory.decisions.list_decisions(SCOPE, None, Page())
         await memory.decisions.list_decisions(SCOPE, "target", Page())
+        await memory.summaries.sessions(SCOPE, [SessionId("s")])
+        await memory.summaries.scan_sessions(SCOPE, Page())
+        await memory.summaries.citing(SCOPE, ["a"])
+        await memory.summaries.labels(SCOPE)
+        await memory.summaries.label_vectors(SCOPE)
+        await memory.summaries.labelled(SCOPE, ["a"])
+        await memory.summaries.persona(SCOPE)
+        await memory.summaries.followed(SCOPE)
+        await memory.revisions.since(SCOPE, Revision(0), 9)
         assert len(asked) > 20
         async with engine.connect() as connection:
             for statement, parameters in asked:

@@ -63,7 +63,7 @@ class ReembedContract(StoresOfAnEmbedder):
             return [world.scope]
 
         new, told = opened(NEW.name, NEW.dimension, filling=True), list[str]()
-        sources = Sources(world.graph, world.memory.text, world.memory.voice)
+        sources = Sources(world.graph, world.memory.text, world.memory.voice, world.memory.archive)
         refill = Refill(sources, embed, new)
         with pytest.raises(Crash):
             await reembed(refill, new.models, scopes, 0, say=told.append)
@@ -120,9 +120,9 @@ async def forget(world: World, episode: Episode, embedder: HashEmbedder) -> None
 async def assert_as_wanted(world: World, vectors: MilvusVectorStore, embedder: HashEmbedder) -> None:
     """Every row that should be there is, with the vector of its text as it is now; and no other."""
     wanted: dict[Collection, dict[str, Wanted]] = defaultdict(dict)
-    async for collection, found in Sources(world.graph, world.memory.text, world.memory.voice).pages(
-        world.scope
-    ):
+    async for collection, found in Sources(
+        world.graph, world.memory.text, world.memory.voice, world.memory.archive
+    ).pages(world.scope):
         wanted[collection] |= {id: one for id, one in found.items() if one.text}
     assert set(wanted) == {*Collection} - {Collection.LABELS}
     for collection, rows in wanted.items():

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from services.domain.scope import Scope
 from services.llm import tasks
+from services.llm.offline.telling import portray, summarise
 from services.llm.port import Answer, Receipt
 
 T = TypeVar("T")
@@ -13,10 +14,12 @@ JudgePredicates = Callable[[tasks.JudgeStatements], Sequence[tasks.PredicateVerd
 Judge = Callable[[tasks.JudgeStatements], Sequence[tasks.PairVerdict]]
 JudgeEntities = Callable[[tasks.JudgeEntities], Sequence[tasks.EntityVerdict]]
 JudgeVoice = Callable[[tasks.JudgeVoice], Sequence[tasks.VoiceVerdict]]
+Summarise = Callable[[tasks.Summarise], tasks.Summarised]
+Portray = Callable[[tasks.Portray], tasks.Portrayed]
 
 
 class ScriptedEngine:
-    """Says nothing unless told to. `asked` keeps every task, in order."""
+    """Says nothing unless told to, but tells facts as the rules do. `asked` keeps every task, in order."""
 
     name = "scripted"
     judges_predicates = True
@@ -32,6 +35,8 @@ class ScriptedEngine:
         self.judge_of_predicates: JudgePredicates = lambda _: ()
         self.judge_of_entities: JudgeEntities = lambda _: ()
         self.judge_of_voice: JudgeVoice = lambda _: ()
+        self.summary_of: Summarise = summarise
+        self.portrait_of: Portray = portray
 
     async def normalise(self, _scope: Scope, task: tasks.Normalise) -> Answer[tasks.Normalised]:
         return self._answer("normalise", task, tasks.Normalised(narrative=self.narrative))
@@ -62,6 +67,12 @@ class ScriptedEngine:
 
     async def judge_voice(self, _scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]:
         return self._answer("judge_voice", task, tasks.JudgedVoice(self.judge_of_voice(task)))
+
+    async def summarise(self, _scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]:
+        return self._answer("summarise", task, self.summary_of(task))
+
+    async def portray(self, _scope: Scope, task: tasks.Portray) -> Answer[tasks.Portrayed]:
+        return self._answer("portray", task, self.portrait_of(task))
 
     def _answer(self, stage: str, task: object, value: T) -> Answer[T]:
         self.asked.append(task)

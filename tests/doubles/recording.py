@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from palimpsest.internal.v1 import classifier_pb2, extractor_pb2, values_pb2
-from services.classifier.service import Classifier
+from services.classifier.service import Classifying
 from services.domain.scope import GraphId, Scope, TenantId
 from services.extractor.service import Extractor
 from services.llm.openai_engine import OpenAIEngine
@@ -60,7 +60,7 @@ async def understood(engine: Engine, graph: str) -> classifier_pb2.ClassifyRespo
     request = extractor_pb2.ExtractRequest(turns=turns, setting=setting)
     drawn = await Extractor(engine).extract(scope_of(graph), request)
     facts = classifier_pb2.ClassifyRequest(world=drawn.world, voice=drawn.voice, setting=setting)
-    return await Classifier(engine).classify(scope_of(graph), facts)
+    return await Classifying(engine).classify(scope_of(graph), facts)
 
 
 async def record(settings: ModelSettings) -> None:

@@ -161,6 +161,18 @@ def _judge_voice(asked: Asked) -> Reply:
     return answer({"verdicts": verdicts})
 
 
+def _summarise(asked: Asked) -> Reply:
+    facts = asked.blocks["facts"]
+    told = [{"text": fact["fact"], "facts": [fact["number"]]} for fact in facts[:12]]
+    label = (asked.blocks.get("labels") or ["Talk"])[0]
+    return answer({"title": "What was told there", "labels": [label], "sentences": told})
+
+
+def _portray(asked: Asked) -> Reply:
+    told = [{"text": fact["fact"], "facts": [fact["number"]]} for fact in asked.blocks["facts"]]
+    return answer({"sentences": told})
+
+
 _TASKS: Mapping[str, Callable[[Asked], Reply]] = {
     "normalise": _normalise,
     "extract_world": _extract_world,
@@ -170,6 +182,8 @@ _TASKS: Mapping[str, Callable[[Asked], Reply]] = {
     "judge_entities": _judge_entities,
     "judge_statements": _judge_statements,
     "judge_voice": _judge_voice,
+    "summarise": _summarise,
+    "portray": _portray,
 }
 
 

@@ -24,6 +24,7 @@ from palimpsest.v1 import (
     privacy_pb2,
     recall_pb2,
     recall_subgraph_pb2,
+    recall_summaries_pb2,
     statement_pb2,
 )
 from tests.e2e.talking import day
@@ -53,6 +54,14 @@ class Ids:
         """The ids that we made."""
         own = {self.episode, self.job, self.statement, self.subject, self.predicate, self.other, self.voice}
         return {*own, *self.trees}
+
+
+def a_section(words: tuple[str, str]) -> recall_summaries_pb2.PersonaSection:
+    """A user's own section of a persona."""
+    who, what = words
+    return recall_summaries_pb2.PersonaSection(
+        section_id="notes", title="Notes", text=f"{who} is fond of {what}.", protected=True
+    )
 
 
 def an_entity(ids: Ids) -> entity_pb2.EntityRef:
@@ -152,6 +161,9 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "MemoryService/RebuildGraph": lambda ids: memory_graph_pb2.RebuildGraphRequest(
         graph_id=ids.graph, request_id="rebuild"
     ),
+    "MemoryService/RestoreArchived": lambda ids: memory_graph_pb2.RestoreArchivedRequest(
+        graph_id=ids.graph, statement_ids=[ids.statement], request_id=f"back-{ids.statement}"
+    ),
     "MemoryService/GetStatement": lambda ids: memory_statements_pb2.GetStatementRequest(
         graph_id=ids.graph, statement_id=ids.statement, include_past_beliefs=True
     ),
@@ -221,6 +233,14 @@ ASKED: Mapping[str, Callable[[Ids], Message]] = {
     "RecallService/GetSubgraph": lambda ids: recall_subgraph_pb2.GetSubgraphRequest(
         graph_id=ids.graph, seeds=[an_entity(ids)], depth=4
     ),
+    "RecallService/GetPersona": lambda ids: recall_summaries_pb2.GetPersonaRequest(graph_id=ids.graph),
+    "RecallService/UpdatePersona": lambda ids: recall_summaries_pb2.UpdatePersonaRequest(
+        graph_id=ids.graph, sections=[a_section(ids.words)]
+    ),
+    "RecallService/ListLabels": lambda ids: recall_summaries_pb2.ListLabelsRequest(graph_id=ids.graph),
+    "RecallService/GetSessionSummary": lambda ids: recall_summaries_pb2.GetSessionSummaryRequest(
+        graph_id=ids.graph, session_id=SESSION
+    ),
     "JobService/GetJob": lambda ids: jobs_pb2.GetJobRequest(job_id=ids.job),
     "JobService/CancelJob": lambda ids: jobs_pb2.CancelJobRequest(job_id=ids.job),
     "JobService/RetryJob": lambda ids: jobs_pb2.RetryJobRequest(job_id=ids.job, request_id="retry"),
@@ -265,6 +285,7 @@ NO_PLACE = {
     "MemoryService/EndStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/DenyStatement": "STATEMENT_NOT_FOUND",
     "MemoryService/RestoreStatement": "STATEMENT_NOT_FOUND",
+    "MemoryService/RestoreArchived": "STATEMENT_NOT_FOUND",
     "MemoryService/JudgePair": "STATEMENT_NOT_FOUND",
     "MemoryService/EndVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
     "MemoryService/RestoreVoiceAspect": "VOICE_ASPECT_NOT_FOUND",
@@ -328,6 +349,8 @@ def sent(message: Message) -> list[Message]:
 
 
 TELLS_WORDS = {
+    "RecallService/GetPersona",
+    "RecallService/UpdatePersona",
     "PrivacyService/ExportGraph",
     "MemoryService/GetEpisode",
     "MemoryService/GetDocument",

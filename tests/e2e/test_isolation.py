@@ -23,6 +23,7 @@ from palimpsest.v1 import (
     memory_episodes_pb2,
     memory_statements_pb2,
     recall_pb2,
+    recall_summaries_pb2,
 )
 from services.domain.scope import TenantId
 from services.llm.openai_engine import OpenAIEngine
@@ -44,6 +45,7 @@ from tests.e2e.asked import (
     TELLS_WORDS,
     UNLIKE_A_READ,
     Ids,
+    a_section,
     sent,
 )
 from tests.e2e.talking import Fact, Memory, balance
@@ -99,6 +101,8 @@ async def a_twin(tenant: Tenant, words: tuple[str, str]) -> Twin:
         graph_id=GRAPH, into_entity_id=ash, entity_ids=[birch], request_id="r-4"
     )
     await tenant.call(tenant.memory.MergeEntities, merged)
+    persona = recall_summaries_pb2.UpdatePersonaRequest(graph_id=GRAPH, sections=[a_section(words)])
+    await tenant.call(tenant.recall.UpdatePersona, persona)
     ids = Ids(
         graph=GRAPH,
         episode=first.result.episode_ids[0],

@@ -95,6 +95,6 @@ def test_two_versions_of_a_document(told: str, environment: dict[str, str], tmp_
 
 
 def test_the_program_runs_as_it_stands(told: str, environment: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(block("import os, uuid, grpc"), encoding="utf-8")
+    (tmp_path / "program.py").write_text(block("from palimpsest import Client, Memory"), encoding="utf-8")
     printed = typed(f"{sys.executable} -W error program.py", tmp_path, environment)
     assert "## Facts\n- (User) --[lives_in]--> (Vienna)  since 20" in printed

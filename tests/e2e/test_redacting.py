@@ -16,7 +16,7 @@ from palimpsest.v1 import (
 from services.llm.openai_engine import OpenAIEngine
 from tests.doubles.model_server import ModelServer
 from tests.doubles.product import Tenant, a_product
-from tests.e2e.talking import USER, Memory
+from tests.e2e.talking import USER, Memory, object_name
 
 CARD = "4111 1111 1111 1111"
 SPELLINGS = (CARD, "4111-1111-1111-1111", "4111111111111111", "41 11 11 11 11 11 11 11")
@@ -122,14 +122,22 @@ async def test_a_text_is_refused_where_a_provider_may_not_see_it(tmp_path: Path)
         await tenant.call(tenant.memory.AssertTriples, told)
 
 
-async def test_what_nothing_heeds_can_not_be_set(tmp_path: Path) -> None:
+async def test_patterns_of_ones_own_are_heeded_and_what_may_not_end_is_refused(tmp_path: Path) -> None:
     async with a_product(tmp_path) as product:
-        tenant = await product.tenant("early")
-        retention = graph_pb2.RetentionRule()
-        retention.archive_after.FromSeconds(86400)
-        for settings in (
-            graph_pb2.GraphSettings(retention=[retention]),
-            graph_pb2.GraphSettings(redaction=graph_pb2.RedactionSettings(patterns=["a+"])),
-        ):
-            request = graph_pb2.CreateGraphRequest(graph_id="notes", settings=settings)
-            assert (await tenant.refused(tenant.graphs.CreateGraph, request)).reason == "NOT_IMPLEMENTED"
+        tenant = await product.tenant("own")
+        redaction = graph_pb2.RedactionSettings(patterns=["EMP-[0-9]+", "(a+)+", "(", "b"])
+        request = graph_pb2.CreateGraphRequest(
+            graph_id="notes", settings=graph_pb2.GraphSettings(redaction=redaction)
+        )
+        refusal = await tenant.refused(tenant.graphs.CreateGraph, request)
+        assert (refusal.code, refusal.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "VALIDATION_FAILED")
+        fields = [one.field for one in refusal.details["BadRequest"].field_violations]
+        assert fields == ["settings.redaction.patterns[1]", "settings.redaction.patterns[2]"]
+        redaction.patterns[:] = ["EMP-[0-9]+"]
+        memory = await a_graph(tenant, graph_pb2.GraphSettings(redaction=redaction))
+        await memory.assert_triples(("Ana", "has_badge", "EMP-4711"), ("Ana", "likes", "tea"))
+        [badge] = [one for one in await memory.statements() if one.predicate.name == "has_badge"]
+        assert "redacted" in object_name(badge.object)
+    kept = kept_in(tmp_path)
+    assert b"EMP-" in kept, "the setting is kept"
+    assert b"EMP-4711" not in kept

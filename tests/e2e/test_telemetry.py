@@ -38,6 +38,9 @@ async def test_one_document_is_one_trace_from_the_caller_to_the_stores(running: 
     assert CANARY not in told
     assert CANARY.casefold() not in told.casefold()
     assert memory.tenant.name not in told
+    logs = "".join(file.read_text("utf-8") for file in (running.data_dir / "logs").glob("*.log"))
+    assert '"method": "/palimpsest.v1.MemoryService/AddEpisode"' in logs
+    assert CANARY.casefold() not in logs.casefold()
 
 
 def metrics_of(up: UpProcess) -> str:

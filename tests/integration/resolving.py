@@ -125,7 +125,15 @@ async def a_world(
     embedder, model, clock = HashEmbedder(), ScriptedEngine(), Clock()
     vectors = vectors or ArrayVectorStore(embedder.dimension)
     parts = Parts(
-        stores=Stores(graph, memory.revisions, memory.voice, memory.decisions, memory.readings),
+        stores=Stores(
+            graph,
+            memory.revisions,
+            memory.voice,
+            memory.decisions,
+            memory.readings,
+            memory.archive,
+            memory.summaries,
+        ),
         text=memory.text,
         staging=memory.staging,
         vectors=vectors,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from palimpsest.internal.v1 import recall_pb2 as pb
-from services.domain.errors import NotImplementedYet, ValidationFailed
+from services.domain.errors import ValidationFailed
 from services.llm.port import ModelUnavailable, Vectors
 from services.recall.parts import Options, Parts
 from services.recall.service import Recall
@@ -50,8 +50,9 @@ class TestDegraded:
         await wen(memory)
         world = memory.world
         parts = Parts(
-            world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
-            world.memory.decisions, world.vectors,
+            world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.archive,
+            world.memory.revisions,
+            world.memory.decisions, world.memory.summaries, world.vectors,
             BrokenEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
@@ -70,8 +71,9 @@ class TestDegraded:
         world = memory.world
         parts = Parts(
             broken,  # type: ignore[arg-type]  # fails whatever is asked
-            world.memory.text, world.memory.voice, world.memory.readings, world.memory.revisions,
-            world.memory.decisions, world.vectors, HashEmbedder(), vocabulary(()),
+            world.memory.text, world.memory.voice, world.memory.readings, world.memory.archive,
+            world.memory.revisions,
+            world.memory.decisions, world.memory.summaries, world.vectors, HashEmbedder(), vocabulary(()),
         )  # fmt: skip
         memory.recall = Recall(parts)
         with pytest.raises(StoreUnavailable):
@@ -106,9 +108,12 @@ class TestRefusals:
         with pytest.raises(ValidationFailed):
             await memory.ask("x", **fields)
 
-    async def test_labels_are_refused_not_ignored(self, memory: Memory) -> None:
-        with pytest.raises(NotImplementedYet):
-            await memory.ask("x", labels=["work"])
+    async def test_labels_that_nobody_has_find_nothing(self, memory: Memory) -> None:
+        await wen(memory)
+        assert (await memory.ask("What does Wen maintain?")).facts
+        answer = await memory.ask("What does Wen maintain?", labels=["work"])
+        assert not answer.facts
+        assert not answer.passages
 
     async def test_an_unknown_name_is_told(self, memory: Memory) -> None:
         await wen(memory)

@@ -29,7 +29,7 @@ MINE, THEIRS, STRANGER = (
 )
 OF_SCOPE = [table.name for store in (graph, memory) for table in store.metadata.sorted_tables]
 OF_TENANT = ["api_keys", "graphs", "requests", "jobs", "accounts", "journal_groups", "journal_entries"]
-OF_TENANT += ["holds", "goodwill_days", "calls", "text_days", "ingestion_rules", "erasures"]
+OF_TENANT += ["holds", "goodwill_days", "calls", "text_days", "ingestion_rules", "erasures", "follow_ups"]
 OF_PARENT = {"outbox": "job", "spends": "hold"}
 OF_JOB = [table.name for table in SCHEMAS["jobs"].metadata.sorted_tables]
 ACROSS = ["executors"]

@@ -83,6 +83,7 @@ async def empty_stores(world: World, url: str, dimension: int = 128) -> AsyncIte
             memory.revisions,
             memory.decisions,
             memory.readings,
+            memory.archive,
             ArrayVectorStore(dimension),
             embedder,
             world.clock,
@@ -112,7 +113,15 @@ def over(world: World, stores: Stores) -> World:
     """The world's resolver over other stores; its `parts` name them, `graph` and `memory` do not."""
     parts = replace(
         world.parts,
-        stores=Resolving(stores.graph, stores.revisions, stores.voice, stores.decisions, stores.readings),
+        stores=Resolving(
+            stores.graph,
+            stores.revisions,
+            stores.voice,
+            stores.decisions,
+            stores.readings,
+            stores.archive,
+            world.memory.summaries,
+        ),
         text=stores.text,
         vectors=stores.vectors,
     )
@@ -323,6 +332,7 @@ async def test_a_moved_graph_answers_alike_at_every_revision(
                 revisions=source.revisions,
                 decisions=source.decisions,
                 readings=source.readings,
+                archive=source.archive,
             )
         if Into.GRAPH not in into:
             target = replace(target, graph=source.graph)

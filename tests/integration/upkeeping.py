@@ -33,6 +33,7 @@ def stores_of(world: World) -> Stores:
         revisions=memory.revisions,
         decisions=memory.decisions,
         readings=memory.readings,
+        archive=memory.archive,
         vectors=world.vectors,
         embedder=world.parts.embedder,
         now=world.clock,

@@ -310,7 +310,13 @@ class Story:
 
     def _publisher(self) -> Publisher:
         parts = self.world.parts
-        index = Index(self.world.graph, self.world.memory.voice, parts.vectors, parts.embedder)
+        index = Index(
+            self.world.graph,
+            self.world.memory.voice,
+            self.world.memory.archive,
+            parts.vectors,
+            parts.embedder,
+        )
         lexicons = Lexicons(parts.stores.readings, parts.stores.graph, parts.vocabulary)
         return Publisher(parts.stores, index, lexicons, parts.now)
 

@@ -22,20 +22,21 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from palimpsest.internal.v1 import summaries_pb2 as palimpsest_dot_internal_dot_v1_dot_summaries__pb2
 from palimpsest.internal.v1 import values_pb2 as palimpsest_dot_internal_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'palimpsest/internal/v1/classifier.proto\x12\x16palimpsest.internal.v1\x1a#palimpsest/internal/v1/values.proto\"\xa7\x01\n\x0f\x43lassifyRequest\x12\x30\n\x05world\x18\x01 \x03(\x0b\x32!.palimpsest.internal.v1.WorldFact\x12\x30\n\x05voice\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.VoiceFact\x12\x30\n\x07setting\x18\x03 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Setting\"\xdf\x01\n\x10\x43lassifyResponse\x12\x30\n\x05world\x18\x01 \x03(\x0b\x32!.palimpsest.internal.v1.WorldFact\x12\x30\n\x05voice\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.VoiceFact\x12\x34\n\x07\x64ropped\x18\x03 \x03(\x0b\x32#.palimpsest.internal.v1.DroppedFact\x12\x31\n\x08receipts\x18\x04 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Receipt2r\n\x11\x43lassifierService\x12]\n\x08\x43lassify\x12\'.palimpsest.internal.v1.ClassifyRequest\x1a(.palimpsest.internal.v1.ClassifyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'palimpsest/internal/v1/classifier.proto\x12\x16palimpsest.internal.v1\x1a&palimpsest/internal/v1/summaries.proto\x1a#palimpsest/internal/v1/values.proto\"\xa7\x01\n\x0f\x43lassifyRequest\x12\x30\n\x05world\x18\x01 \x03(\x0b\x32!.palimpsest.internal.v1.WorldFact\x12\x30\n\x05voice\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.VoiceFact\x12\x30\n\x07setting\x18\x03 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Setting\"\xdf\x01\n\x10\x43lassifyResponse\x12\x30\n\x05world\x18\x01 \x03(\x0b\x32!.palimpsest.internal.v1.WorldFact\x12\x30\n\x05voice\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.VoiceFact\x12\x34\n\x07\x64ropped\x18\x03 \x03(\x0b\x32#.palimpsest.internal.v1.DroppedFact\x12\x31\n\x08receipts\x18\x04 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Receipt2\x95\x04\n\x11\x43lassifierService\x12]\n\x08\x43lassify\x12\'.palimpsest.internal.v1.ClassifyRequest\x1a(.palimpsest.internal.v1.ClassifyResponse\x12`\n\tSummarise\x12(.palimpsest.internal.v1.SummariseRequest\x1a).palimpsest.internal.v1.SummariseResponse\x12l\n\rUpdatePersona\x12,.palimpsest.internal.v1.UpdatePersonaRequest\x1a-.palimpsest.internal.v1.UpdatePersonaResponse\x12\x66\n\x0b\x45\x64itPersona\x12*.palimpsest.internal.v1.EditPersonaRequest\x1a+.palimpsest.internal.v1.EditPersonaResponse\x12i\n\x0cNoteFollowed\x12+.palimpsest.internal.v1.NoteFollowedRequest\x1a,.palimpsest.internal.v1.NoteFollowedResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'palimpsest.internal.v1.classifier_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CLASSIFYREQUEST']._serialized_start=105
-  _globals['_CLASSIFYREQUEST']._serialized_end=272
-  _globals['_CLASSIFYRESPONSE']._serialized_start=275
-  _globals['_CLASSIFYRESPONSE']._serialized_end=498
-  _globals['_CLASSIFIERSERVICE']._serialized_start=500
-  _globals['_CLASSIFIERSERVICE']._serialized_end=614
+  _globals['_CLASSIFYREQUEST']._serialized_start=145
+  _globals['_CLASSIFYREQUEST']._serialized_end=312
+  _globals['_CLASSIFYRESPONSE']._serialized_start=315
+  _globals['_CLASSIFYRESPONSE']._serialized_end=538
+  _globals['_CLASSIFIERSERVICE']._serialized_start=541
+  _globals['_CLASSIFIERSERVICE']._serialized_end=1074
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from palimpsest.internal.v1 import classifier_pb2 as palimpsest_dot_internal_dot_v1_dot_classifier__pb2
+from palimpsest.internal.v1 import summaries_pb2 as palimpsest_dot_internal_dot_v1_dot_summaries__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -26,7 +27,7 @@ if _version_not_supported:
 
 
 class ClassifierServiceStub:
-    """Says what facts are about.
+    """Says what facts are about, and writes what is left of them in short.
     """
 
     def __init__(self, channel):
@@ -40,14 +41,62 @@ class ClassifierServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_classifier__pb2.ClassifyRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_classifier__pb2.ClassifyResponse.FromString,
                 _registered_method=True)
+        self.Summarise = channel.unary_unary(
+                '/palimpsest.internal.v1.ClassifierService/Summarise',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.SummariseRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.SummariseResponse.FromString,
+                _registered_method=True)
+        self.UpdatePersona = channel.unary_unary(
+                '/palimpsest.internal.v1.ClassifierService/UpdatePersona',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.UpdatePersonaRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.UpdatePersonaResponse.FromString,
+                _registered_method=True)
+        self.EditPersona = channel.unary_unary(
+                '/palimpsest.internal.v1.ClassifierService/EditPersona',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.EditPersonaRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.EditPersonaResponse.FromString,
+                _registered_method=True)
+        self.NoteFollowed = channel.unary_unary(
+                '/palimpsest.internal.v1.ClassifierService/NoteFollowed',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.NoteFollowedRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.NoteFollowedResponse.FromString,
+                _registered_method=True)
 
 
 class ClassifierServiceServicer:
-    """Says what facts are about.
+    """Says what facts are about, and writes what is left of them in short.
     """
 
     def Classify(self, request, context):
         """Gives world facts graph aspects and event dates, and voice facts their kind; voice without one is dropped.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Summarise(self, request, context):
+        """Writes title, labels and cited summary of a session. Idempotent by the facts that it is made from.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdatePersona(self, request, context):
+        """Writes the sections of the persona that are not the user's. Idempotent likewise.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EditPersona(self, request, context):
+        """Sets a user's sections of the persona. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def NoteFollowed(self, request, context):
+        """Notes that everything up to a revision is written. Idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -61,6 +110,26 @@ def add_ClassifierServiceServicer_to_server(servicer, server):
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_classifier__pb2.ClassifyRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_classifier__pb2.ClassifyResponse.SerializeToString,
             ),
+            'Summarise': grpc.unary_unary_rpc_method_handler(
+                    servicer.Summarise,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.SummariseRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.SummariseResponse.SerializeToString,
+            ),
+            'UpdatePersona': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdatePersona,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.UpdatePersonaRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.UpdatePersonaResponse.SerializeToString,
+            ),
+            'EditPersona': grpc.unary_unary_rpc_method_handler(
+                    servicer.EditPersona,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.EditPersonaRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.EditPersonaResponse.SerializeToString,
+            ),
+            'NoteFollowed': grpc.unary_unary_rpc_method_handler(
+                    servicer.NoteFollowed,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.NoteFollowedRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.NoteFollowedResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'palimpsest.internal.v1.ClassifierService', rpc_method_handlers)
@@ -70,7 +139,7 @@ def add_ClassifierServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ClassifierService:
-    """Says what facts are about.
+    """Says what facts are about, and writes what is left of them in short.
     """
 
     @staticmethod
@@ -90,6 +159,114 @@ class ClassifierService:
             '/palimpsest.internal.v1.ClassifierService/Classify',
             palimpsest_dot_internal_dot_v1_dot_classifier__pb2.ClassifyRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_classifier__pb2.ClassifyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Summarise(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ClassifierService/Summarise',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.SummariseRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.SummariseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdatePersona(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ClassifierService/UpdatePersona',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.UpdatePersonaRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.UpdatePersonaResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EditPersona(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ClassifierService/EditPersona',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.EditPersonaRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.EditPersonaResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NoteFollowed(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ClassifierService/NoteFollowed',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.NoteFollowedRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.NoteFollowedResponse.FromString,
             options,
             channel_credentials,
             insecure,

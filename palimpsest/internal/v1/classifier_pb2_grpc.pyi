@@ -6,6 +6,7 @@ The classifier: gives facts their aspects; owns labels, titles, summaries and pe
 from collections import abc as _abc
 from grpc import aio as _aio
 from palimpsest.internal.v1 import classifier_pb2 as _classifier_pb2
+from palimpsest.internal.v1 import summaries_pb2 as _summaries_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -27,7 +28,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ClassifierServiceStub:
-    """Says what facts are about."""
+    """Says what facts are about, and writes what is left of them in short."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -35,17 +36,33 @@ class ClassifierServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ClassifierServiceAsyncStub: ...
     Classify: _grpc.UnaryUnaryMultiCallable[_classifier_pb2.ClassifyRequest, _classifier_pb2.ClassifyResponse]
     """Gives world facts graph aspects and event dates, and voice facts their kind; voice without one is dropped."""
+    Summarise: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.SummariseRequest, _summaries_pb2.SummariseResponse]
+    """Writes title, labels and cited summary of a session. Idempotent by the facts that it is made from."""
+    UpdatePersona: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.UpdatePersonaRequest, _summaries_pb2.UpdatePersonaResponse]
+    """Writes the sections of the persona that are not the user's. Idempotent likewise."""
+    EditPersona: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.EditPersonaRequest, _summaries_pb2.EditPersonaResponse]
+    """Sets a user's sections of the persona. Idempotent."""
+    NoteFollowed: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.NoteFollowedRequest, _summaries_pb2.NoteFollowedResponse]
+    """Notes that everything up to a revision is written. Idempotent."""
 
 @_typing.type_check_only
 class ClassifierServiceAsyncStub(ClassifierServiceStub):
-    """Says what facts are about."""
+    """Says what facts are about, and writes what is left of them in short."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Classify: _aio.UnaryUnaryMultiCallable[_classifier_pb2.ClassifyRequest, _classifier_pb2.ClassifyResponse]  # type: ignore[assignment]
     """Gives world facts graph aspects and event dates, and voice facts their kind; voice without one is dropped."""
+    Summarise: _aio.UnaryUnaryMultiCallable[_summaries_pb2.SummariseRequest, _summaries_pb2.SummariseResponse]  # type: ignore[assignment]
+    """Writes title, labels and cited summary of a session. Idempotent by the facts that it is made from."""
+    UpdatePersona: _aio.UnaryUnaryMultiCallable[_summaries_pb2.UpdatePersonaRequest, _summaries_pb2.UpdatePersonaResponse]  # type: ignore[assignment]
+    """Writes the sections of the persona that are not the user's. Idempotent likewise."""
+    EditPersona: _aio.UnaryUnaryMultiCallable[_summaries_pb2.EditPersonaRequest, _summaries_pb2.EditPersonaResponse]  # type: ignore[assignment]
+    """Sets a user's sections of the persona. Idempotent."""
+    NoteFollowed: _aio.UnaryUnaryMultiCallable[_summaries_pb2.NoteFollowedRequest, _summaries_pb2.NoteFollowedResponse]  # type: ignore[assignment]
+    """Notes that everything up to a revision is written. Idempotent."""
 
 class ClassifierServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Says what facts are about."""
+    """Says what facts are about, and writes what is left of them in short."""
 
     @_abc_1.abstractmethod
     def Classify(
@@ -54,5 +71,37 @@ class ClassifierServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_classifier_pb2.ClassifyResponse, _abc.Awaitable[_classifier_pb2.ClassifyResponse]]:
         """Gives world facts graph aspects and event dates, and voice facts their kind; voice without one is dropped."""
+
+    @_abc_1.abstractmethod
+    def Summarise(
+        self,
+        request: _summaries_pb2.SummariseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.SummariseResponse, _abc.Awaitable[_summaries_pb2.SummariseResponse]]:
+        """Writes title, labels and cited summary of a session. Idempotent by the facts that it is made from."""
+
+    @_abc_1.abstractmethod
+    def UpdatePersona(
+        self,
+        request: _summaries_pb2.UpdatePersonaRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.UpdatePersonaResponse, _abc.Awaitable[_summaries_pb2.UpdatePersonaResponse]]:
+        """Writes the sections of the persona that are not the user's. Idempotent likewise."""
+
+    @_abc_1.abstractmethod
+    def EditPersona(
+        self,
+        request: _summaries_pb2.EditPersonaRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.EditPersonaResponse, _abc.Awaitable[_summaries_pb2.EditPersonaResponse]]:
+        """Sets a user's sections of the persona. Idempotent."""
+
+    @_abc_1.abstractmethod
+    def NoteFollowed(
+        self,
+        request: _summaries_pb2.NoteFollowedRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.NoteFollowedResponse, _abc.Awaitable[_summaries_pb2.NoteFollowedResponse]]:
+        """Notes that everything up to a revision is written. Idempotent."""
 
 def add_ClassifierServiceServicer_to_server(servicer: ClassifierServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from palimpsest.internal.v1 import values_pb2 as palimpsest_dot_internal_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)palimpsest/internal/v1/recall_lists.proto\x12\x16palimpsest.internal.v1\x1a#palimpsest/internal/v1/values.proto\"\xac\x01\n\x13ListEpisodesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x12\n\x05since\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\x05until\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\tB\x08\n\x06_sinceB\x08\n\x06_until\"X\n\x14ListEpisodesResponse\x12\x31\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Episode\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\"\xd9\x01\n\x17ListVoiceAspectsRequest\x12\r\n\x05kinds\x18\x01 \x03(\t\x12\x12\n\nepisode_id\x18\x02 \x01(\t\x12\x15\n\x08valid_at\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x31\n\x08known_at\x18\x04 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x15\n\rinclude_ended\x18\x05 \x01(\x08\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\t\x12\x0b\n\x03now\x18\x08 \x01(\x03\x42\x0b\n\t_valid_at\"o\n\x18ListVoiceAspectsResponse\x12\x32\n\x05voice\x18\x01 \x03(\x0b\x32#.palimpsest.internal.v1.VoiceAspect\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xa7\x01\n\nEntityCard\x12.\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12\x12\n\ncreated_at\x18\x02 \x01(\x03\x12\x18\n\x10\x63reated_at_clock\x18\x03 \x01(\x03\x12\x13\n\x0bmerged_into\x18\x04 \x01(\t\x12\x12\n\nmerged_ids\x18\x05 \x03(\t\x12\x12\n\nstatements\x18\x06 \x01(\x03\"q\n\x11ReadEntityRequest\x12\x0e\n\x06\x65ntity\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x31\n\x08known_at\x18\x03 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x0b\n\x03now\x18\x04 \x01(\x03\"Z\n\x12ReadEntityResponse\x12\x32\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\".palimpsest.internal.v1.EntityCard\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\xb3\x01\n\x13ListEntitiesRequest\x12\r\n\x05types\x18\x01 \x03(\t\x12\x13\n\x0bname_prefix\x18\x02 \x01(\t\x12\x16\n\x0einclude_merged\x18\x03 \x01(\x08\x12\x31\n\x08known_at\x18\x04 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x06 \x01(\t\x12\x0b\n\x03now\x18\x07 \x01(\x03\"m\n\x14ListEntitiesResponse\x12\x34\n\x08\x65ntities\x18\x01 \x03(\x0b\x32\".palimpsest.internal.v1.EntityCard\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\x83\x01\n\x15ListPredicatesRequest\x12\x15\n\rdeclared_only\x18\x01 \x01(\x08\x12\x31\n\x08known_at\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\"p\n\x16ListPredicatesResponse\x12\x35\n\npredicates\x18\x01 \x03(\x0b\x32!.palimpsest.internal.v1.Predicate\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)palimpsest/internal/v1/recall_lists.proto\x12\x16palimpsest.internal.v1\x1a#palimpsest/internal/v1/values.proto\"\xba\x01\n\x13ListEpisodesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x12\n\x05since\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\x05until\x18\x05 \x01(\x03H\x01\x88\x01\x01\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\t\x12\x0c\n\x04held\x18\x08 \x01(\x08\x42\x08\n\x06_sinceB\x08\n\x06_until\"X\n\x14ListEpisodesResponse\x12\x31\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Episode\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\"\xd9\x01\n\x17ListVoiceAspectsRequest\x12\r\n\x05kinds\x18\x01 \x03(\t\x12\x12\n\nepisode_id\x18\x02 \x01(\t\x12\x15\n\x08valid_at\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12\x31\n\x08known_at\x18\x04 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x15\n\rinclude_ended\x18\x05 \x01(\x08\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x07 \x01(\t\x12\x0b\n\x03now\x18\x08 \x01(\x03\x42\x0b\n\t_valid_at\"o\n\x18ListVoiceAspectsResponse\x12\x32\n\x05voice\x18\x01 \x03(\x0b\x32#.palimpsest.internal.v1.VoiceAspect\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\xa7\x01\n\nEntityCard\x12.\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Entity\x12\x12\n\ncreated_at\x18\x02 \x01(\x03\x12\x18\n\x10\x63reated_at_clock\x18\x03 \x01(\x03\x12\x13\n\x0bmerged_into\x18\x04 \x01(\t\x12\x12\n\nmerged_ids\x18\x05 \x03(\t\x12\x12\n\nstatements\x18\x06 \x01(\x03\"q\n\x11ReadEntityRequest\x12\x0e\n\x06\x65ntity\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x31\n\x08known_at\x18\x03 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x0b\n\x03now\x18\x04 \x01(\x03\"Z\n\x12ReadEntityResponse\x12\x32\n\x06\x65ntity\x18\x01 \x01(\x0b\x32\".palimpsest.internal.v1.EntityCard\x12\x10\n\x08revision\x18\x02 \x01(\x03\"\xb3\x01\n\x13ListEntitiesRequest\x12\r\n\x05types\x18\x01 \x03(\t\x12\x13\n\x0bname_prefix\x18\x02 \x01(\t\x12\x16\n\x0einclude_merged\x18\x03 \x01(\x08\x12\x31\n\x08known_at\x18\x04 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x06 \x01(\t\x12\x0b\n\x03now\x18\x07 \x01(\x03\"m\n\x14ListEntitiesResponse\x12\x34\n\x08\x65ntities\x18\x01 \x03(\x0b\x32\".palimpsest.internal.v1.EntityCard\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\x83\x01\n\x15ListPredicatesRequest\x12\x15\n\rdeclared_only\x18\x01 \x01(\x08\x12\x31\n\x08known_at\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.KnownAt\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\"p\n\x16ListPredicatesResponse\x12\x35\n\npredicates\x18\x01 \x03(\x0b\x32!.palimpsest.internal.v1.Predicate\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,25 +33,25 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'palimpsest.internal.v1.reca
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_LISTEPISODESREQUEST']._serialized_start=107
-  _globals['_LISTEPISODESREQUEST']._serialized_end=279
-  _globals['_LISTEPISODESRESPONSE']._serialized_start=281
-  _globals['_LISTEPISODESRESPONSE']._serialized_end=369
-  _globals['_LISTVOICEASPECTSREQUEST']._serialized_start=372
-  _globals['_LISTVOICEASPECTSREQUEST']._serialized_end=589
-  _globals['_LISTVOICEASPECTSRESPONSE']._serialized_start=591
-  _globals['_LISTVOICEASPECTSRESPONSE']._serialized_end=702
-  _globals['_ENTITYCARD']._serialized_start=705
-  _globals['_ENTITYCARD']._serialized_end=872
-  _globals['_READENTITYREQUEST']._serialized_start=874
-  _globals['_READENTITYREQUEST']._serialized_end=987
-  _globals['_READENTITYRESPONSE']._serialized_start=989
-  _globals['_READENTITYRESPONSE']._serialized_end=1079
-  _globals['_LISTENTITIESREQUEST']._serialized_start=1082
-  _globals['_LISTENTITIESREQUEST']._serialized_end=1261
-  _globals['_LISTENTITIESRESPONSE']._serialized_start=1263
-  _globals['_LISTENTITIESRESPONSE']._serialized_end=1372
-  _globals['_LISTPREDICATESREQUEST']._serialized_start=1375
-  _globals['_LISTPREDICATESREQUEST']._serialized_end=1506
-  _globals['_LISTPREDICATESRESPONSE']._serialized_start=1508
-  _globals['_LISTPREDICATESRESPONSE']._serialized_end=1620
+  _globals['_LISTEPISODESREQUEST']._serialized_end=293
+  _globals['_LISTEPISODESRESPONSE']._serialized_start=295
+  _globals['_LISTEPISODESRESPONSE']._serialized_end=383
+  _globals['_LISTVOICEASPECTSREQUEST']._serialized_start=386
+  _globals['_LISTVOICEASPECTSREQUEST']._serialized_end=603
+  _globals['_LISTVOICEASPECTSRESPONSE']._serialized_start=605
+  _globals['_LISTVOICEASPECTSRESPONSE']._serialized_end=716
+  _globals['_ENTITYCARD']._serialized_start=719
+  _globals['_ENTITYCARD']._serialized_end=886
+  _globals['_READENTITYREQUEST']._serialized_start=888
+  _globals['_READENTITYREQUEST']._serialized_end=1001
+  _globals['_READENTITYRESPONSE']._serialized_start=1003
+  _globals['_READENTITYRESPONSE']._serialized_end=1093
+  _globals['_LISTENTITIESREQUEST']._serialized_start=1096
+  _globals['_LISTENTITIESREQUEST']._serialized_end=1275
+  _globals['_LISTENTITIESRESPONSE']._serialized_start=1277
+  _globals['_LISTENTITIESRESPONSE']._serialized_end=1386
+  _globals['_LISTPREDICATESREQUEST']._serialized_start=1389
+  _globals['_LISTPREDICATESREQUEST']._serialized_end=1520
+  _globals['_LISTPREDICATESRESPONSE']._serialized_start=1522
+  _globals['_LISTPREDICATESRESPONSE']._serialized_end=1634
 # @@protoc_insertion_point(module_scope)

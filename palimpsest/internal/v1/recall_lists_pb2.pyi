@@ -32,6 +32,7 @@ class ListEpisodesRequest(_message.Message):
     UNTIL_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """Only of this session; "": all."""
     document_id: _builtins.str
@@ -46,6 +47,8 @@ class ListEpisodesRequest(_message.Message):
     """Items at the most."""
     after: _builtins.str
     """Where the last page stopped."""
+    held: _builtins.bool
+    """Only those that are held back for review."""
     def __init__(
         self,
         *,
@@ -56,10 +59,11 @@ class ListEpisodesRequest(_message.Message):
         until: _builtins.int | None = ...,
         page_size: _builtins.int = ...,
         after: _builtins.str = ...,
+        held: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_since", b"_since", "_until", b"_until", "since", b"since", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_since", b"_since", "_until", b"_until", "after", b"after", "document_id", b"document_id", "page_size", b"page_size", "session_id", b"session_id", "since", b"since", "source", b"source", "until", b"until"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_since", b"_since", "_until", b"_until", "after", b"after", "document_id", b"document_id", "held", b"held", "page_size", b"page_size", "session_id", b"session_id", "since", b"since", "source", b"source", "until", b"until"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__since: _TypeAlias = _typing.Literal["since"]  # noqa: Y015
     _WhichOneofArgType__since: _TypeAlias = _typing.Literal["_since", b"_since"]  # noqa: Y015

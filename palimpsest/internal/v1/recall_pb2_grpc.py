@@ -8,6 +8,7 @@ from palimpsest.internal.v1 import recall_decisions_pb2 as palimpsest_dot_intern
 from palimpsest.internal.v1 import recall_diff_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__lists__pb2
 from palimpsest.internal.v1 import recall_pb2 as palimpsest_dot_internal_dot_v1_dot_recall__pb2
+from palimpsest.internal.v1 import summaries_pb2 as palimpsest_dot_internal_dot_v1_dot_summaries__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -118,6 +119,36 @@ class RecallServiceStub:
                 '/palimpsest.internal.v1.RecallService/Diff',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffResponse.FromString,
+                _registered_method=True)
+        self.ReadChanges = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ReadChanges',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadChangesRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadChangesResponse.FromString,
+                _registered_method=True)
+        self.GatherSession = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/GatherSession',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherSessionRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherSessionResponse.FromString,
+                _registered_method=True)
+        self.GatherPersona = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/GatherPersona',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherPersonaRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherPersonaResponse.FromString,
+                _registered_method=True)
+        self.ReadPersona = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ReadPersona',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadPersonaRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadPersonaResponse.FromString,
+                _registered_method=True)
+        self.ListLabels = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ListLabels',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ListLabelsRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ListLabelsResponse.FromString,
+                _registered_method=True)
+        self.ReadSession = channel.unary_unary(
+                '/palimpsest.internal.v1.RecallService/ReadSession',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadSessionRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadSessionResponse.FromString,
                 _registered_method=True)
         self.ForgetScope = channel.unary_unary(
                 '/palimpsest.internal.v1.RecallService/ForgetScope',
@@ -242,6 +273,48 @@ class RecallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadChanges(self, request, context):
+        """What changed since summaries and the persona were last written.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GatherSession(self, request, context):
+        """The facts of a session.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GatherPersona(self, request, context):
+        """The facts about the user.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadPersona(self, request, context):
+        """The document about the user.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListLabels(self, request, context):
+        """Topic names of sessions.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadSession(self, request, context):
+        """Title, labels and summary of a session.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ForgetScope(self, request, context):
         """Forgets what this replica has in memory of a graph. Other replicas find out when they are next asked.
         """
@@ -331,6 +404,36 @@ def add_RecallServiceServicer_to_server(servicer, server):
                     servicer.Diff,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffResponse.SerializeToString,
+            ),
+            'ReadChanges': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadChanges,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadChangesRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadChangesResponse.SerializeToString,
+            ),
+            'GatherSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.GatherSession,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherSessionRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherSessionResponse.SerializeToString,
+            ),
+            'GatherPersona': grpc.unary_unary_rpc_method_handler(
+                    servicer.GatherPersona,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherPersonaRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherPersonaResponse.SerializeToString,
+            ),
+            'ReadPersona': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadPersona,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadPersonaRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadPersonaResponse.SerializeToString,
+            ),
+            'ListLabels': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListLabels,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ListLabelsRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ListLabelsResponse.SerializeToString,
+            ),
+            'ReadSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadSession,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadSessionRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadSessionResponse.SerializeToString,
             ),
             'ForgetScope': grpc.unary_unary_rpc_method_handler(
                     servicer.ForgetScope,
@@ -771,6 +874,168 @@ class RecallService:
             '/palimpsest.internal.v1.RecallService/Diff',
             palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_recall__diff__pb2.DiffResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadChanges(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ReadChanges',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadChangesRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadChangesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GatherSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/GatherSession',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherSessionRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GatherPersona(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/GatherPersona',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherPersonaRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.GatherPersonaResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadPersona(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ReadPersona',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadPersonaRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadPersonaResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListLabels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ListLabels',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ListLabelsRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ListLabelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.RecallService/ReadSession',
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadSessionRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_summaries__pb2.ReadSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

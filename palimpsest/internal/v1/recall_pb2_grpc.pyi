@@ -10,6 +10,7 @@ from palimpsest.internal.v1 import recall_decisions_pb2 as _recall_decisions_pb2
 from palimpsest.internal.v1 import recall_diff_pb2 as _recall_diff_pb2
 from palimpsest.internal.v1 import recall_lists_pb2 as _recall_lists_pb2
 from palimpsest.internal.v1 import recall_pb2 as _recall_pb2
+from palimpsest.internal.v1 import summaries_pb2 as _summaries_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -69,6 +70,18 @@ class RecallServiceStub:
     """The predicates of a graph: declared, shipped and met ones by name."""
     Diff: _grpc.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]
     """What changed between two dates, or between two beliefs."""
+    ReadChanges: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.ReadChangesRequest, _summaries_pb2.ReadChangesResponse]
+    """What changed since summaries and the persona were last written."""
+    GatherSession: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.GatherSessionRequest, _summaries_pb2.GatherSessionResponse]
+    """The facts of a session."""
+    GatherPersona: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.GatherPersonaRequest, _summaries_pb2.GatherPersonaResponse]
+    """The facts about the user."""
+    ReadPersona: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.ReadPersonaRequest, _summaries_pb2.ReadPersonaResponse]
+    """The document about the user."""
+    ListLabels: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.ListLabelsRequest, _summaries_pb2.ListLabelsResponse]
+    """Topic names of sessions."""
+    ReadSession: _grpc.UnaryUnaryMultiCallable[_summaries_pb2.ReadSessionRequest, _summaries_pb2.ReadSessionResponse]
+    """Title, labels and summary of a session."""
     ForgetScope: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.ForgetScopeRequest, _erasing_pb2.ForgetScopeResponse]
     """Forgets what this replica has in memory of a graph. Other replicas find out when they are next asked."""
 
@@ -109,6 +122,18 @@ class RecallServiceAsyncStub(RecallServiceStub):
     """The predicates of a graph: declared, shipped and met ones by name."""
     Diff: _aio.UnaryUnaryMultiCallable[_recall_diff_pb2.DiffRequest, _recall_diff_pb2.DiffResponse]  # type: ignore[assignment]
     """What changed between two dates, or between two beliefs."""
+    ReadChanges: _aio.UnaryUnaryMultiCallable[_summaries_pb2.ReadChangesRequest, _summaries_pb2.ReadChangesResponse]  # type: ignore[assignment]
+    """What changed since summaries and the persona were last written."""
+    GatherSession: _aio.UnaryUnaryMultiCallable[_summaries_pb2.GatherSessionRequest, _summaries_pb2.GatherSessionResponse]  # type: ignore[assignment]
+    """The facts of a session."""
+    GatherPersona: _aio.UnaryUnaryMultiCallable[_summaries_pb2.GatherPersonaRequest, _summaries_pb2.GatherPersonaResponse]  # type: ignore[assignment]
+    """The facts about the user."""
+    ReadPersona: _aio.UnaryUnaryMultiCallable[_summaries_pb2.ReadPersonaRequest, _summaries_pb2.ReadPersonaResponse]  # type: ignore[assignment]
+    """The document about the user."""
+    ListLabels: _aio.UnaryUnaryMultiCallable[_summaries_pb2.ListLabelsRequest, _summaries_pb2.ListLabelsResponse]  # type: ignore[assignment]
+    """Topic names of sessions."""
+    ReadSession: _aio.UnaryUnaryMultiCallable[_summaries_pb2.ReadSessionRequest, _summaries_pb2.ReadSessionResponse]  # type: ignore[assignment]
+    """Title, labels and summary of a session."""
     ForgetScope: _aio.UnaryUnaryMultiCallable[_erasing_pb2.ForgetScopeRequest, _erasing_pb2.ForgetScopeResponse]  # type: ignore[assignment]
     """Forgets what this replica has in memory of a graph. Other replicas find out when they are next asked."""
 
@@ -242,6 +267,54 @@ class RecallServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_recall_diff_pb2.DiffResponse, _abc.Awaitable[_recall_diff_pb2.DiffResponse]]:
         """What changed between two dates, or between two beliefs."""
+
+    @_abc_1.abstractmethod
+    def ReadChanges(
+        self,
+        request: _summaries_pb2.ReadChangesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.ReadChangesResponse, _abc.Awaitable[_summaries_pb2.ReadChangesResponse]]:
+        """What changed since summaries and the persona were last written."""
+
+    @_abc_1.abstractmethod
+    def GatherSession(
+        self,
+        request: _summaries_pb2.GatherSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.GatherSessionResponse, _abc.Awaitable[_summaries_pb2.GatherSessionResponse]]:
+        """The facts of a session."""
+
+    @_abc_1.abstractmethod
+    def GatherPersona(
+        self,
+        request: _summaries_pb2.GatherPersonaRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.GatherPersonaResponse, _abc.Awaitable[_summaries_pb2.GatherPersonaResponse]]:
+        """The facts about the user."""
+
+    @_abc_1.abstractmethod
+    def ReadPersona(
+        self,
+        request: _summaries_pb2.ReadPersonaRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.ReadPersonaResponse, _abc.Awaitable[_summaries_pb2.ReadPersonaResponse]]:
+        """The document about the user."""
+
+    @_abc_1.abstractmethod
+    def ListLabels(
+        self,
+        request: _summaries_pb2.ListLabelsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.ListLabelsResponse, _abc.Awaitable[_summaries_pb2.ListLabelsResponse]]:
+        """Topic names of sessions."""
+
+    @_abc_1.abstractmethod
+    def ReadSession(
+        self,
+        request: _summaries_pb2.ReadSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_summaries_pb2.ReadSessionResponse, _abc.Awaitable[_summaries_pb2.ReadSessionResponse]]:
+        """Title, labels and summary of a session."""
 
     @_abc_1.abstractmethod
     def ForgetScope(

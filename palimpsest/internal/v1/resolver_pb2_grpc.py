@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from palimpsest.internal.v1 import erasing_pb2 as palimpsest_dot_internal_dot_v1_dot_erasing__pb2
+from palimpsest.internal.v1 import resolver_archiving_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2
 from palimpsest.internal.v1 import resolver_carrying_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__carrying__pb2
 from palimpsest.internal.v1 import resolver_entities_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2
 from palimpsest.internal.v1 import resolver_judging_pb2 as palimpsest_dot_internal_dot_v1_dot_resolver__judging__pb2
@@ -108,6 +109,21 @@ class ResolverServiceStub:
                 '/palimpsest.internal.v1.ResolverService/Split',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
+                _registered_method=True)
+        self.ReadGeneration = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/ReadGeneration',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationResponse.FromString,
+                _registered_method=True)
+        self.Archive = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/Archive',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.ArchiveRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.ArchiveResponse.FromString,
+                _registered_method=True)
+        self.RestoreArchived = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/RestoreArchived',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.RestoreArchivedRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.RestoreArchivedResponse.FromString,
                 _registered_method=True)
         self.CountScope = channel.unary_unary(
                 '/palimpsest.internal.v1.ResolverService/CountScope',
@@ -263,6 +279,27 @@ class ResolverServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadGeneration(self, request, context):
+        """Tells the generation of a graph, for who is about to erase or import it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Archive(self, request, context):
+        """Archives what long ended, of one page of the graph. Idempotent by commit id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreArchived(self, request, context):
+        """Brings archived statements back as they were. Idempotent by commit id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CountScope(self, request, context):
         """Counts what there is of a graph, in every store of the services.
         """
@@ -405,6 +442,21 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     servicer.Split,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.SerializeToString,
+            ),
+            'ReadGeneration': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadGeneration,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationResponse.SerializeToString,
+            ),
+            'Archive': grpc.unary_unary_rpc_method_handler(
+                    servicer.Archive,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.ArchiveRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.ArchiveResponse.SerializeToString,
+            ),
+            'RestoreArchived': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreArchived,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.RestoreArchivedRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.RestoreArchivedResponse.SerializeToString,
             ),
             'CountScope': grpc.unary_unary_rpc_method_handler(
                     servicer.CountScope,
@@ -836,6 +888,87 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/Split',
             palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadGeneration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/ReadGeneration',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Archive(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/Archive',
+            palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.ArchiveRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.ArchiveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreArchived(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/RestoreArchived',
+            palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.RestoreArchivedRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.RestoreArchivedResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ The resolver: owns entities, statements, records, spans, voice aspects and revis
 from collections import abc as _abc
 from grpc import aio as _aio
 from palimpsest.internal.v1 import erasing_pb2 as _erasing_pb2
+from palimpsest.internal.v1 import resolver_archiving_pb2 as _resolver_archiving_pb2
 from palimpsest.internal.v1 import resolver_carrying_pb2 as _resolver_carrying_pb2
 from palimpsest.internal.v1 import resolver_entities_pb2 as _resolver_entities_pb2
 from palimpsest.internal.v1 import resolver_judging_pb2 as _resolver_judging_pb2
@@ -65,6 +66,12 @@ class ResolverServiceStub:
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]
     """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+    ReadGeneration: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.ReadGenerationRequest, _erasing_pb2.ReadGenerationResponse]
+    """Tells the generation of a graph, for who is about to erase or import it."""
+    Archive: _grpc.UnaryUnaryMultiCallable[_resolver_archiving_pb2.ArchiveRequest, _resolver_archiving_pb2.ArchiveResponse]
+    """Archives what long ended, of one page of the graph. Idempotent by commit id."""
+    RestoreArchived: _grpc.UnaryUnaryMultiCallable[_resolver_archiving_pb2.RestoreArchivedRequest, _resolver_archiving_pb2.RestoreArchivedResponse]
+    """Brings archived statements back as they were. Idempotent by commit id."""
     CountScope: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.CountScopeRequest, _erasing_pb2.CountScopeResponse]
     """Counts what there is of a graph, in every store of the services."""
     EraseScope: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.EraseScopeRequest, _erasing_pb2.EraseScopeResponse]
@@ -119,6 +126,12 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]  # type: ignore[assignment]
     """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+    ReadGeneration: _aio.UnaryUnaryMultiCallable[_erasing_pb2.ReadGenerationRequest, _erasing_pb2.ReadGenerationResponse]  # type: ignore[assignment]
+    """Tells the generation of a graph, for who is about to erase or import it."""
+    Archive: _aio.UnaryUnaryMultiCallable[_resolver_archiving_pb2.ArchiveRequest, _resolver_archiving_pb2.ArchiveResponse]  # type: ignore[assignment]
+    """Archives what long ended, of one page of the graph. Idempotent by commit id."""
+    RestoreArchived: _aio.UnaryUnaryMultiCallable[_resolver_archiving_pb2.RestoreArchivedRequest, _resolver_archiving_pb2.RestoreArchivedResponse]  # type: ignore[assignment]
+    """Brings archived statements back as they were. Idempotent by commit id."""
     CountScope: _aio.UnaryUnaryMultiCallable[_erasing_pb2.CountScopeRequest, _erasing_pb2.CountScopeResponse]  # type: ignore[assignment]
     """Counts what there is of a graph, in every store of the services."""
     EraseScope: _aio.UnaryUnaryMultiCallable[_erasing_pb2.EraseScopeRequest, _erasing_pb2.EraseScopeResponse]  # type: ignore[assignment]
@@ -254,6 +267,30 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_entities_pb2.SplitResponse, _abc.Awaitable[_resolver_entities_pb2.SplitResponse]]:
         """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def ReadGeneration(
+        self,
+        request: _erasing_pb2.ReadGenerationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.ReadGenerationResponse, _abc.Awaitable[_erasing_pb2.ReadGenerationResponse]]:
+        """Tells the generation of a graph, for who is about to erase or import it."""
+
+    @_abc_1.abstractmethod
+    def Archive(
+        self,
+        request: _resolver_archiving_pb2.ArchiveRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_archiving_pb2.ArchiveResponse, _abc.Awaitable[_resolver_archiving_pb2.ArchiveResponse]]:
+        """Archives what long ended, of one page of the graph. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def RestoreArchived(
+        self,
+        request: _resolver_archiving_pb2.RestoreArchivedRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_archiving_pb2.RestoreArchivedResponse, _abc.Awaitable[_resolver_archiving_pb2.RestoreArchivedResponse]]:
+        """Brings archived statements back as they were. Idempotent by commit id."""
 
     @_abc_1.abstractmethod
     def CountScope(

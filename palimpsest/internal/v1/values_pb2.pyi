@@ -950,6 +950,7 @@ class Statement(_message.Message):
     RECORDS_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     CONFIDENCE_FIELD_NUMBER: _builtins.int
+    ARCHIVED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     fact: _builtins.str
@@ -962,6 +963,8 @@ class Statement(_message.Message):
     """When it was first known."""
     confidence: _builtins.float
     """0 to 1: what its claims' confidence comes to."""
+    archived: _builtins.bool
+    """It lies in the archive by now, whatever knowledge was asked for."""
     @_builtins.property
     def subject(self) -> Global___Entity:
         """Whom it is about."""
@@ -1006,10 +1009,11 @@ class Statement(_message.Message):
         records: _abc.Iterable[Global___Record] | None = ...,
         created_at: _builtins.int = ...,
         confidence: _builtins.float = ...,
+        archived: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_event_at", b"_event_at", "entity", b"entity", "event_at", b"event_at", "literal", b"literal", "object", b"object", "predicate", b"predicate", "subject", b"subject"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_event_at", b"_event_at", "aspect", b"aspect", "confidence", b"confidence", "created_at", b"created_at", "entity", b"entity", "episode_ids", b"episode_ids", "event_at", b"event_at", "fact", b"fact", "id", b"id", "literal", b"literal", "object", b"object", "predicate", b"predicate", "records", b"records", "spans", b"spans", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_event_at", b"_event_at", "archived", b"archived", "aspect", b"aspect", "confidence", b"confidence", "created_at", b"created_at", "entity", b"entity", "episode_ids", b"episode_ids", "event_at", b"event_at", "fact", b"fact", "id", b"id", "literal", b"literal", "object", b"object", "predicate", b"predicate", "records", b"records", "spans", b"spans", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__event_at: _TypeAlias = _typing.Literal["event_at"]  # noqa: Y015
     _WhichOneofArgType__event_at: _TypeAlias = _typing.Literal["_event_at", b"_event_at"]  # noqa: Y015

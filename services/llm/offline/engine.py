@@ -18,6 +18,7 @@ from services.llm.offline.parser import Parser, shared
 from services.llm.offline.script import is_chinese
 from services.llm.offline.sentences import Sentence, Talk, split
 from services.llm.offline.speaking import speaker_of
+from services.llm.offline.telling import portray, summarise
 from services.llm.offline.verdicts import judge_statements, judge_voice
 from services.llm.offline.voice import voice_facts
 from services.llm.offline.world import Parsed, confirmations, prepared, world_facts
@@ -99,6 +100,14 @@ class OfflineEngine:
     async def judge_voice(self, scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]:
         began = time.perf_counter()
         return self._answer("judge_voice", began, tasks.JudgedVoice(judge_voice(task)))
+
+    async def summarise(self, scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]:
+        began = time.perf_counter()
+        return self._answer("summarise", began, summarise(task))
+
+    async def portray(self, scope: Scope, task: tasks.Portray) -> Answer[tasks.Portrayed]:
+        began = time.perf_counter()
+        return self._answer("portray", began, portray(task))
 
     def _answer(self, stage: str, began: float, value: T) -> Answer[T]:
         milliseconds = (time.perf_counter() - began) * 1000

@@ -107,6 +107,14 @@ class OpenAIEngine:
             return self._free(prompts.JUDGE_VOICE, task, tasks.JudgedVoice(()))
         return await self._run(prompts.JUDGE_VOICE, scope, task)
 
+    async def summarise(self, scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]:
+        return await self._run(prompts.SUMMARISE, scope, task)
+
+    async def portray(self, scope: Scope, task: tasks.Portray) -> Answer[tasks.Portrayed]:
+        if not task.facts:
+            return self._free(prompts.PORTRAY, task, tasks.Portrayed(()))
+        return await self._run(prompts.PORTRAY, scope, task)
+
     async def _run(self, prompt: Prompt[TaskT, ReplyT, ValueT], scope: Scope, task: TaskT) -> Answer[ValueT]:
         meter = Meter()
         started = time.perf_counter()

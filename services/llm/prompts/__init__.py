@@ -7,7 +7,9 @@ from services.llm.prompts.judge_entities import JUDGE_ENTITIES
 from services.llm.prompts.judge_statements import JUDGE_STATEMENTS
 from services.llm.prompts.judge_voice import JUDGE_VOICE
 from services.llm.prompts.normalise import NORMALISE
+from services.llm.prompts.portray import PORTRAY
 from services.llm.prompts.reflect import REFLECT
+from services.llm.prompts.summarise import SUMMARISE
 
 ALL = (
     NORMALISE,
@@ -18,6 +20,8 @@ ALL = (
     JUDGE_ENTITIES,
     JUDGE_STATEMENTS,
     JUDGE_VOICE,
+    SUMMARISE,
+    PORTRAY,
 )
 
 __all__ = [
@@ -29,5 +33,7 @@ __all__ = [
     "JUDGE_STATEMENTS",
     "JUDGE_VOICE",
     "NORMALISE",
+    "PORTRAY",
     "REFLECT",
+    "SUMMARISE",
 ]

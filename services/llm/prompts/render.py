@@ -21,7 +21,7 @@ from services.domain.graph import Literal
 from services.domain.instants import Instant, moment
 from services.llm.port import Tier
 from services.llm.replies import Reading
-from services.llm.tasks import KnownFact, NamedEntity, Setting
+from services.llm.tasks import KnownFact, NamedEntity, Setting, ToldFact
 from services.llm.times import iso, show
 
 TaskT = TypeVar("TaskT")
@@ -134,6 +134,11 @@ def known_fact(fact: KnownFact, number: int | None = None) -> dict[str, Any]:
     shown["since"] = None if fact.valid_at is None else show(fact.valid_at)
     shown["until"] = None if fact.invalid_at is None else show(fact.invalid_at)
     return shown | ({"source": fact.source} if fact.source else {})
+
+
+def told_fact(fact: ToldFact, number: int) -> dict[str, Any]:
+    shown = known_fact(KnownFact(fact.fact, fact.valid_at, fact.invalid_at), number)
+    return {name: value for name, value in shown.items() if value is not None} | {"kind": fact.kind}
 
 
 def named_entity(entity: NamedEntity, number: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The SQL memory port: text, staged facts, voice aspects, readings, the revision log, the log of decisions.
+"""The SQL memory port: text, staged facts, voice, readings, the logs of revisions and decisions, summaries.
 
-Each protocol has one writer (see docs/adr and the table of owners in the README): TextStore the
-preprocessor, all others the resolver. Reads are open to every service. Writes are idempotent.
+Each protocol has one writer (docs/adr; owners are in the README): TextStore the preprocessor, SummaryStore
+the classifier, all others the resolver. Reads are open to every service. Writes are idempotent.
 Every method raises StoreUnavailable when the store can't be reached.
 """
 
@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from services.domain.identity import Merge
 from services.domain.ids import (
     DocumentId,
-    EntityId,
     EpisodeId,
     JobId,
     PassageId,
@@ -31,7 +29,6 @@ from services.domain.memory import (
     VoiceEnd,
     VoiceKind,
 )
-from services.domain.predicates import Declared
 from services.domain.scope import Scope
 from services.stores.memory.decisions import Decision as Decision
 from services.stores.memory.decisions import DecisionFilter as DecisionFilter
@@ -39,18 +36,21 @@ from services.stores.memory.decisions import DecisionLog as DecisionLog
 from services.stores.memory.documents import DocumentTexts
 from services.stores.memory.fences import ErasableMemory as ErasableMemory
 from services.stores.memory.fences import FenceStore as FenceStore
+from services.stores.memory.readings import ReadingStore as ReadingStore
+from services.stores.memory.summaries import SummaryStore as SummaryStore
 from services.stores.paging import Listed, Page
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeFilter:
-    """Every field that is set must match. Said in `[since, until)`."""
+    """Every field that is set must match. Said in `[since, until)`. `held`: only those held back."""
 
     session: SessionId | None = None
     document: DocumentId | None = None
     source: str = ""
     since: Instant | None = None
     until: Instant | None = None
+    held: bool = False
 
 
 class TextStore(DocumentTexts, Protocol):
@@ -68,7 +68,7 @@ class TextStore(DocumentTexts, Protocol):
     ) -> None:
         """Writes a job's chunks, and the document version they came from, in one transaction.
 
-        Rows with the same ids are left as they are. Raises UnstorableText before writing anything, and
+        Rows with the same ids stay as they are. Raises UnstorableText before writing anything, and
         WriteConflict, with nothing written, when this version of the document is another job's already, and
         with `unknown` when another job has said some of the passages in their session meanwhile. Raises
         ScopeErased while the graph is erased, and where `generation`, if it is told, is over.
@@ -94,7 +94,7 @@ class TextStore(DocumentTexts, Protocol):
     async def recent(
         self, scope: Scope, session: SessionId, before: Instant, limit: int
     ) -> Sequence[Episode]:
-        """The session's latest episodes saved before a clock time, newest first."""
+        """The session's latest saved before a clock time, newest first; none that is held back."""
         ...
 
     async def known_hashes(
@@ -135,7 +135,6 @@ class TextStore(DocumentTexts, Protocol):
 
     async def latest_episodes(self, scope: Scope, where: EpisodeFilter, page: Page) -> Listed[Episode]:
         """Latest reference time first, then the greater id; deleted ones left out.
-
         Raises ValueError for a position that this list did not give.
         """
         ...
@@ -164,7 +163,7 @@ class TextStore(DocumentTexts, Protocol):
         ...
 
     async def mark_learned(self, scope: Scope, episode: EpisodeId) -> None:
-        """Takes back `mark_unlearned`. Idempotent."""
+        """Takes back `mark_unlearned`; what was held back is held no longer. Idempotent."""
         ...
 
     async def count_episodes(self, scope: Scope) -> int: ...
@@ -280,6 +279,10 @@ class RevisionLog(Protocol):
         """Every revision that was begun, oldest first, for export."""
         ...
 
+    async def since(self, scope: Scope, after: Revision, limit: int) -> Sequence[RevisionEntry]:
+        """At most `limit` published revisions after this one, oldest first."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class VoiceForgetting:
@@ -352,49 +355,4 @@ class VoiceStore(Protocol):
         An aspect added again at a later revision has its text back; one added late, by the same or an earlier
         revision, has not. Raises UnstorableText before writing anything.
         """
-        ...
-
-
-class ReadingStore(Protocol):
-    """How ids and names read: merges of entities and declarations of predicates, each with its revisions.
-
-    Written with a revision by the resolver, like voice aspects; small beside the graph, and asked whole.
-    """
-
-    async def apply(
-        self,
-        scope: Scope,
-        revision: Revision,
-        merges: Sequence[Merge],
-        declared: Sequence[Declared],
-        revoked: Sequence[RecordId],
-    ) -> None:
-        """Adds records and revokes others from `revision` on. Idempotent: what is there stays as it is."""
-        ...
-
-    async def merges(self, scope: Scope, entities: Sequence[EntityId]) -> Sequence[Merge]:
-        """Every merge that names one of these entities on either side, revoked ones included; oldest first.
-
-        One indexed look-up. Merges of merges are asked for in turn: see services/stores/memory/groups.py.
-        """
-        ...
-
-    async def of_episode(self, scope: Scope, episode: EpisodeId) -> Sequence[Merge]:
-        """Every merge that this episode's text made somebody ask, revoked ones included; oldest first."""
-        ...
-
-    async def list_merges(self, scope: Scope, page: Page) -> Listed[Merge]:
-        """Every merge of a graph, revoked ones included, oldest first; for recall's memory and for export."""
-        ...
-
-    async def predicate_merges(self, scope: Scope) -> Sequence[Merge]:
-        """Every SYNONYM and DISTINCT of a graph, revoked ones included, oldest first. One indexed look-up."""
-        ...
-
-    async def declared(self, scope: Scope) -> Sequence[Declared]:
-        """Every declaration of a graph, revoked ones included, oldest first."""
-        ...
-
-    async def forget_text(self, scope: Scope, merges: Sequence[RecordId]) -> None:
-        """Empties the reasons of merges. Idempotent."""
         ...

@@ -23,6 +23,8 @@ class Collection(StrEnum):
     """What is embedded. One collection holds every scope's rows of its kind."""
 
     STATEMENTS = "statements"
+    ARCHIVE = "archive"
+    """Statements that retention took out of STATEMENTS: asked only for what no longer holds."""
     PASSAGES = "passages"
     ENTITIES = "entities"
     VOICE = "voice"

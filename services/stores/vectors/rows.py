@@ -61,9 +61,11 @@ def statement_row(statement: Statement, hull: Hull, vector: Vector) -> VectorRow
 def passage_text(passage: Passage) -> str:
     """What a passage is embedded by; "" where it has no row.
 
-    Headings are not searched for, and what this memory recalled must not be found as evidence of itself.
+    Headings are not searched for, what this memory recalled must not be found as evidence of itself, and
+    what is held back is not found at all.
     """
-    return "" if is_heading(passage.text) or is_recalled(passage.text) else passage.with_speaker
+    silent = passage.held or is_heading(passage.text) or is_recalled(passage.text)
+    return "" if silent else passage.with_speaker
 
 
 def passage_row(scope: Scope, passage: Passage, episode: Episode, vector: Vector) -> VectorRow:

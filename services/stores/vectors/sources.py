@@ -11,6 +11,7 @@ from services.domain.ids import EntityId, EpisodeId, PassageId, StatementId, Voi
 from services.domain.memory import Episode, Passage, VoiceAspect
 from services.domain.scope import Scope
 from services.stores.graph.port import GraphStore
+from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.port import TextStore, VoiceStore
 from services.stores.paging import Listed, Page
 from services.stores.vectors import rows
@@ -54,13 +55,16 @@ class Sources:
     graph: GraphStore
     text: TextStore
     voice: VoiceStore
+    archive: ArchiveStore
 
     async def pages(self, scope: Scope) -> AsyncIterator[tuple[Collection, Found]]:
         """All of a graph, a page at a time."""
         seen: set[EntityId] = set()
         async for ids in _pages(lambda page: self.graph.scan(scope, page)):
             statements, named = await self._statements(scope, ids)
-            yield Collection.STATEMENTS, statements
+            archived = await self.archive.among(scope, ids)
+            yield Collection.STATEMENTS, {id: one for id, one in statements.items() if id not in archived}
+            yield Collection.ARCHIVE, {id: one for id, one in statements.items() if id in archived}
             fresh = [id for id in named if id not in seen]
             seen.update(fresh)
             yield Collection.ENTITIES, _entities(await self.graph.entities(scope, fresh))
@@ -72,9 +76,11 @@ class Sources:
     async def read(self, scope: Scope, collection: Collection, ids: Sequence[str]) -> Found:
         """The same by id."""
         match collection:
-            case Collection.STATEMENTS:
-                found, _ = await self._statements(scope, [StatementId(id) for id in ids])
-                return found
+            case Collection.STATEMENTS | Collection.ARCHIVE:
+                asked = [StatementId(id) for id in ids]
+                archived = await self.archive.among(scope, asked)
+                wanted = [id for id in asked if (id in archived) == (collection is Collection.ARCHIVE)]
+                return (await self._statements(scope, wanted))[0] if wanted else {}
             case Collection.ENTITIES:
                 return _entities(await self.graph.entities(scope, [EntityId(id) for id in ids]))
             case Collection.PASSAGES:

@@ -4,7 +4,7 @@ import pytest
 
 from palimpsest.internal.v1 import classifier_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
-from services.classifier.service import Classifier
+from services.classifier.service import Classifying
 from services.domain.errors import ValidationFailed
 from services.domain.facts import FactKind, Mention, VoiceFact, WorldFact
 from services.domain.graph import GraphAspect
@@ -35,7 +35,7 @@ def request(world: int = 2, voice: int = 2) -> pb.ClassifyRequest:
 async def classify(classes: Classified, asked: pb.ClassifyRequest | None = None) -> pb.ClassifyResponse:
     engine = ScriptedEngine()
     engine.classified = classes
-    return await Classifier(engine).classify(SCOPE, asked or request())
+    return await Classifying(engine).classify(SCOPE, asked or request())
 
 
 async def test_facts_get_their_aspects_and_dates_in_order() -> None:
@@ -73,7 +73,7 @@ async def test_an_answer_of_another_length_is_invalid(world: int, voice: int) ->
 
 async def test_no_facts_cost_no_call() -> None:
     engine = ScriptedEngine()
-    assert await Classifier(engine).classify(SCOPE, request(0, 0)) == pb.ClassifyResponse()
+    assert await Classifying(engine).classify(SCOPE, request(0, 0)) == pb.ClassifyResponse()
     assert engine.asked == []
 
 

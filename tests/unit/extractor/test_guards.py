@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from services.domain.facts import DropReason, FactKind, Mention, Turn, VoiceFact, WorldFact
 from services.domain.graph import Literal, LiteralKind
+from services.domain.instructions import is_instruction
 from services.domain.memory import Role
 from services.extractor.confirmation import confirms
 from services.extractor.guards import Guards
-from services.extractor.instructions import is_instruction
 from services.extractor.quotes import Raw
 
 

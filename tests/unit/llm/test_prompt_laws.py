@@ -34,6 +34,8 @@ PREFIXES = {
     "judge_entities": ("1", "dc350fc26bb7"),
     "judge_statements": ("2", "40306e3915f4"),
     "judge_voice": ("1", "64776db83a2b"),
+    "summarise": ("1", "3db478de774f"),
+    "portray": ("1", "d06e418a6dc1"),
 }
 """By prompt: its version, and the beginning of a digest of its prefix and schema."""
 
@@ -126,6 +128,8 @@ ENTITIES = st.lists(
     st.builds(tasks.NamedEntity, TEXT, st.sampled_from(EntityType), FACTS, st.booleans()), max_size=3
 )
 PREDICATES = st.lists(st.builds(tasks.NamedPredicate, TEXT, TEXTS, TEXT), max_size=3)
+TOLD = st.lists(st.builds(tasks.ToldFact, TEXT, TEXT, TIMES, TIMES, TEXT, TEXT, TEXT), max_size=3)
+SENTENCES = st.lists(st.builds(tasks.ToldSentence, TEXT, st.just((0,))), max_size=3)
 TASKS: dict[str, st.SearchStrategy[Any]] = {
     "normalise": st.builds(tasks.Normalise, TURNS, SETTINGS),
     "extract_world": st.builds(tasks.Extract, TURNS, TEXT, SETTINGS),
@@ -137,6 +141,8 @@ TASKS: dict[str, st.SearchStrategy[Any]] = {
         tasks.JudgeStatements, FACTS, FACTS, PAIRS, SETTINGS, PREDICATES, PREDICATES, PAIRS
     ),
     "judge_voice": st.builds(tasks.JudgeVoice, VOICE_FACTS, FACTS, PAIRS, SETTINGS),
+    "summarise": st.builds(tasks.Summarise, TOLD, TEXTS, SETTINGS),
+    "portray": st.builds(tasks.Portray, TOLD, SENTENCES, TEXTS, SETTINGS),
 }
 
 

@@ -12,6 +12,7 @@ from services.domain.instants import Instant, Precision
 from services.domain.predicates import Declaration, Declared
 from services.domain.records import VerdictKind
 from services.stores.graph.port import Alias
+from services.stores.memory.archive import Moved
 from services.stores.memory.port import Decision, RevisionEntry
 from services.upkeep.items import (
     EntityItem,
@@ -49,6 +50,7 @@ def items(words: str) -> list[Item]:
         Alias(words, LIKES.type, LIKES.id, words, Revision(3)),
         StatementItem(fact, (said,), (MAKE.end(fact, on("2021-01-01")),), (MAKE.denial(fact),), (span,)),
         verdict,
+        Moved(fact.id, Revision(3), Revision(2)),
         replace(full_episode(), text=words, metadata=((words, words),), heading=(words,)),
         PassageItem(replace(whole_passage("p", "e"), text=words), "AACAPw=="),
         replace(version(2), text=words),

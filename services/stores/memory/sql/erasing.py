@@ -31,6 +31,7 @@ async def purge(connection: AsyncConnection, scope: Scope, purged: Purged) -> No
     await _delete(connection, scope, merges, merges.c.id, purged.merges)
     await _delete(connection, scope, readings, readings.c.record, purged.merges)
     await _empty(connection, scope, merges, merges.c.id, purged.merge_reasons)
+    await _delete(connection, scope, schema.archive, schema.archive.c.statement, purged.statements)
 
 
 async def rewrite(connection: AsyncConnection, scope: Scope, rewritten: Rewritten) -> None:

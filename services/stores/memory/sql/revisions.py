@@ -122,6 +122,14 @@ class SqlRevisionLog:
             rows = await page_of(connection, query, [_REVISIONS.revision], page)
         return Listed([_entry_of(row) for row in rows.items], rows.after)
 
+    async def since(self, scope: Scope, after: Revision, limit: int) -> Sequence[RevisionEntry]:
+        this = and_(
+            _REVISIONS.scope == scope.key, _REVISIONS.revision > after, _REVISIONS.published.is_(True)
+        )
+        query = select(schema.revisions).where(this).order_by(_REVISIONS.revision).limit(limit)
+        async with self._database.read(scope) as connection:
+            return [_entry_of(dict(row)) for row in (await connection.execute(query)).mappings()]
+
 
 def _this(revision: int) -> ColumnElement[bool]:
     return _REVISIONS.revision == revision

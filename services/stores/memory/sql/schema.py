@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
+from services.stores.memory.sql.summary_tables import SummaryTables
 from services.stores.sql.migrations import Schema
 from services.stores.sql.rows import Int64, Key, Prose
 
@@ -49,6 +50,7 @@ episodes = Table(
     Column("metadata", Prose, nullable=False, doc="JSON array of pairs of texts"),
     Column("deleted_at", Int64),
     Column("unlearned_at", Int64),
+    Column("held", Boolean),
     Index("memory_episodes_job", "scope", "job", "position", "id"),
     Index("memory_episodes_said", "scope", "reference_time", "id"),
     Index("memory_episodes_session", "scope", "session_key", "reference_time", "id"),
@@ -77,6 +79,7 @@ passages = Table(
     Column("session_key", Key),
     Column("document_key", Key),
     Column("version", Integer),
+    Column("held", Boolean),
     ForeignKeyConstraint(["scope", "episode"], ["memory_episodes.scope", "memory_episodes.id"]),
     Index("memory_passages_episode", "scope", "episode", "position", "id"),
     Index("memory_passages_session_hash", "scope", "session_key", "hash"),
@@ -224,6 +227,15 @@ reading_revocations = Table(
     Column("revoked_at", Int64, nullable=False),
 )
 
+archive = Table(
+    "memory_archive",
+    metadata,
+    _scope(),
+    Column("statement", Key, primary_key=True),
+    Column("archived_at", Int64, nullable=False, doc="the latest revision that archived it"),
+    Column("restored_at", Int64, nullable=False, doc="the latest that brought it back; 0: none did"),
+)
+
 decisions = Table(
     "memory_decisions",
     metadata,
@@ -244,3 +256,5 @@ decisions = Table(
     Index("memory_decisions_clock", "scope", "at", "id"),
     Index("memory_decisions_other", "scope", "other"),
 )
+
+summaries = SummaryTables(metadata)

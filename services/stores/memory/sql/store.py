@@ -7,6 +7,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from services.domain.scope import Scope
+from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.fences import Purged, Rewritten
 from services.stores.memory.port import (
     DecisionLog,
@@ -14,15 +15,18 @@ from services.stores.memory.port import (
     ReadingStore,
     RevisionLog,
     StagingStore,
+    SummaryStore,
     TextStore,
     VoiceStore,
 )
 from services.stores.memory.sql import erasing, schema
+from services.stores.memory.sql.archive import SqlArchiveStore
 from services.stores.memory.sql.decisions import SqlDecisionLog
 from services.stores.memory.sql.fences import SqlFenceStore
 from services.stores.memory.sql.readings import SqlReadingStore
 from services.stores.memory.sql.revisions import SqlRevisionLog
 from services.stores.memory.sql.staging import SqlStagingStore
+from services.stores.memory.sql.summaries import SqlSummaryStore
 from services.stores.memory.sql.text import SqlTextStore
 from services.stores.memory.sql.voice import SqlVoiceStore
 from services.stores.sql.database import Database
@@ -32,15 +36,17 @@ _ERASED = [table for table in reversed(schema.metadata.sorted_tables) if table i
 
 
 class SqlMemory:
-    """Text, staged facts, revisions, voice, readings, decisions on SQLite or PostgreSQL. Owns the engine."""
+    """The memory port's protocols on SQLite or PostgreSQL. Owns the engine."""
 
     text: TextStore
     staging: StagingStore
     revisions: RevisionLog
     voice: VoiceStore
     readings: ReadingStore
+    archive: ArchiveStore
     decisions: DecisionLog
     fences: FenceStore
+    summaries: SummaryStore
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._database = Database(engine, schema.SCHEMA.component)
@@ -49,8 +55,10 @@ class SqlMemory:
         self.revisions = SqlRevisionLog(self._database)
         self.voice = SqlVoiceStore(self._database)
         self.readings = SqlReadingStore(self._database)
+        self.archive = SqlArchiveStore(self._database)
         self.decisions = SqlDecisionLog(self._database)
         self.fences = SqlFenceStore(self._database)
+        self.summaries = SqlSummaryStore(self._database)
 
     @classmethod
     async def open(cls, engine: AsyncEngine, *, migrate: bool = True) -> Self:

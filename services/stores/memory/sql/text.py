@@ -99,11 +99,12 @@ class SqlTextStore(SqlDocumentTexts):
     async def recent(
         self, scope: Scope, session: SessionId, before: Instant, limit: int
     ) -> Sequence[Episode]:
-        """See the port. Deleted ones are left out."""
+        """See the port. Deleted ones, and those held back, are left out."""
         columns = (_EPISODES.created_at, _EPISODES.position, _EPISODES.id)
         query = (
             select(schema.episodes)
             .where(_kept(scope), _EPISODES.session_key == digest(session), _EPISODES.created_at < before)
+            .where(_EPISODES.held.is_(None))
             .order_by(*(column.desc() for column in columns))
             .limit(limit)
         )
@@ -215,7 +216,11 @@ class SqlTextStore(SqlDocumentTexts):
             return
         this = and_(_EPISODES.scope == scope.key, _EPISODES.id == episode)
         async with self._database.write(scope) as connection:
-            await connection.execute(update(schema.episodes).where(this).values(unlearned_at=None))
+            await connection.execute(update(schema.episodes).where(this).values(unlearned_at=None, held=None))
+            theirs = and_(
+                _PASSAGES.scope == scope.key, _PASSAGES.episode == episode, _PASSAGES.held.is_not(None)
+            )
+            await connection.execute(update(schema.passages).where(theirs).values(held=None))
 
     async def count_episodes(self, scope: Scope) -> int:
         """How many there are, deleted ones left out."""
@@ -289,6 +294,8 @@ def _chosen(where: EpisodeFilter) -> Iterator[ColumnElement[bool]]:
         yield _EPISODES.reference_time >= where.since
     if where.until is not None:
         yield _EPISODES.reference_time < where.until
+    if where.held:
+        yield _EPISODES.held.is_not(None)
 
 
 def _versions(scope: Scope, *where: ColumnElement[bool]) -> Select[Any]:

@@ -70,6 +70,7 @@ def episode_row(scope: Scope, episode: Episode) -> Row:
         "metadata": json.dumps(episode.metadata, ensure_ascii=False),
         "deleted_at": episode.deleted_at,
         "unlearned_at": episode.unlearned_at,
+        "held": episode.held or None,
     }
 
 
@@ -96,6 +97,7 @@ def episode_of(row: Stored) -> Episode:
         metadata=tuple((name, value) for name, value in json.loads(row["metadata"])),
         deleted_at=None if row["deleted_at"] is None else Instant(row["deleted_at"]),
         unlearned_at=None if row["unlearned_at"] is None else Instant(row["unlearned_at"]),
+        held=bool(row["held"]),
     )
 
 
@@ -115,6 +117,7 @@ def passage_row(scope: Scope, passage: Passage, episode: Stored) -> Row:
         "message_id": passage.message_id,
         "message_key": digest(passage.message_id or None),
         "said_at": passage.said_at,
+        "held": passage.held or None,
         "session_key": episode["session_key"],
         "document_key": episode["document_key"],
         "version": episode["version"],
@@ -134,6 +137,7 @@ def passage_of(row: Stored) -> Passage:
         role=Role(row["role"]),
         message_id=row["message_id"],
         said_at=None if row["said_at"] is None else Instant(row["said_at"]),
+        held=bool(row["held"]),
     )
 
 

@@ -5,6 +5,7 @@ be literal and a scope can't be left. It keeps what was smuggled in beside an or
 """
 
 import re
+import unicodedata
 
 from services.domain.sentences import sentence_spans
 
@@ -63,10 +64,23 @@ _SHAPES = (
     r"(?:透露|泄露|输出|显示|告诉我)[^。！？\n]{0,8}?(?:系统|你的)[^。！？\n]{0,6}?(?:提示|指令|密钥)",
 )
 _INSTRUCTION = re.compile("|".join(f"(?:{shape})" for shape in _SHAPES), re.IGNORECASE)
+_LOOK_ALIKES = str.maketrans(
+    "аеіјорсухѕԁһԛԝАВЕІЈКМНОРСТУХЅοιαεηκνρτυχΑΒΕΗΙΚΜΝΟΡΤΥΧΖ",
+    "aeijopcyxsdhqwABEIJKMHOPCTYXSoiaenkvptuxABEHIKMNOPTYXZ",
+)
+"""Cyrillic and Greek letters that are read as Latin ones."""
 
 
 def is_instruction(sentence: str) -> bool:
-    return _INSTRUCTION.search(sentence.strip()) is not None
+    return _INSTRUCTION.search(_as_read(sentence.strip())) is not None
+
+
+def _as_read(sentence: str) -> str:
+    """As a reader, or a model, sees it: without what can't be seen, in plain letters."""
+    if sentence.isascii():
+        return sentence
+    seen = "".join(letter for letter in sentence if unicodedata.category(letter) != "Cf")
+    return unicodedata.normalize("NFKC", seen).translate(_LOOK_ALIKES)
 
 
 def instruction_spans(text: str) -> list[tuple[int, int]]:
