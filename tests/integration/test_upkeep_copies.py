@@ -98,8 +98,8 @@ async def back_up(
 ) -> GraphEntry:
     with ArchiveOut(folder) as archive:
         entry = await back_up_graph(stores, scope, until, archive, with_vectors=with_vectors)
-        name, dimension = stores.embedder.name, stores.embedder.dimension
-        archive.finish(Manifest(until, "test", name, dimension, with_vectors, (entry,), archive.files))
+        by = stores.embedder
+        archive.finish(Manifest(until, "test", by.name, by.dimension, with_vectors, (entry,), archive.files))
     return entry
 
 
@@ -111,17 +111,11 @@ async def restored(target: Stores, folder: Path) -> int:
 
 def over(world: World, stores: Stores) -> World:
     """The world's resolver over other stores; its `parts` name them, `graph` and `memory` do not."""
+    revisions, voice, decisions = stores.revisions, stores.voice, stores.decisions
+    readings, archive, summaries = stores.readings, stores.archive, world.memory.summaries
     parts = replace(
         world.parts,
-        stores=Resolving(
-            stores.graph,
-            stores.revisions,
-            stores.voice,
-            stores.decisions,
-            stores.readings,
-            stores.archive,
-            world.memory.summaries,
-        ),
+        stores=Resolving(stores.graph, revisions, voice, decisions, readings, archive, summaries),
         text=stores.text,
         vectors=stores.vectors,
     )
