@@ -41,7 +41,7 @@ $(STAMP): constraints.txt pyproject.toml
 
 .PHONY: lock
 lock: setup ## Resolves pyproject.toml into constraints.txt, and what servers need of it; UPGRADE=1 takes newer ones.
-	$(LOCK) $(if $(UPGRADE),--upgrade) --extra server --group dev pyproject.toml -o constraints.txt
+	$(LOCK) $(if $(UPGRADE),--upgrade) --extra server --extra mcp --group dev pyproject.toml -o constraints.txt
 	$(LOCK) --constraint constraints.txt --extra server --group build pyproject.toml -o constraints-server.txt
 
 .PHONY: protos

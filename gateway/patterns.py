@@ -18,7 +18,7 @@ LONGEST_REPEAT = 1_000
 """Repetitions that a pattern may count."""
 LONGEST_OF_CHOICES = 10
 """Repetitions of what varies itself, within bounds: four numbers of one to three digits are an address."""
-TRIAL_SECONDS = 2.0
+TRIAL_SECONDS = 1.0
 """What all patterns may take on the texts of the trial, which are long and of little variety."""
 SECONDS = 5.0
 """What all patterns of a graph may take on one text."""

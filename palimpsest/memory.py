@@ -8,6 +8,7 @@ from typing import Literal, NotRequired, TypedDict
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from palimpsest.client import Client
+from palimpsest.errors import NotFound
 from palimpsest.v1 import episode_pb2, job_pb2, memory_ingest_pb2, recall_pb2
 
 
@@ -25,6 +26,10 @@ _ROLES: Mapping[str, episode_pb2.MessageRole.ValueType] = {
     "system": episode_pb2.MESSAGE_ROLE_SYSTEM,
     "tool": episode_pb2.MESSAGE_ROLE_TOOL,
 }
+
+
+UNMADE = "GRAPH_NOT_FOUND"
+"""A graph is made by the first thing that is said to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,8 @@ class Memory:
     ) -> Recalled:
         """What is known about a question, now or as of a date, within a budget of tokens (0: the server's).
 
-        `also` names further graphs of the tenant. Raises CallError; ValueError for a time without a zone.
+        A graph to which nothing was said yet knows nothing. `also` names further graphs of the tenant.
+        Raises CallError; ValueError for a time without a zone.
         """
         request = recall_pb2.RecallRequest(
             graph_ids=[self.graph, *also],
@@ -116,7 +122,12 @@ class Memory:
             max_passages=max_passages,
             min_revision=0 if also else self._revision,
         )
-        answer = await self.client.call(self.client.recall.Recall, request)
+        try:
+            answer = await self.client.call(self.client.recall.Recall, request)
+        except NotFound as error:
+            if error.reason != UNMADE or also:
+                raise
+            answer = recall_pb2.RecallResponse()
         return Recalled(answer.context, answer)
 
     def _seen(self, job: job_pb2.Job) -> job_pb2.Job:

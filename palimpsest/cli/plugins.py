@@ -13,6 +13,8 @@ SERVER_EXTRA = "palimpsest-memory[server]"
 
 _HELP: Mapping[str, str] = {
     "up": "Starts stores, services and gateway on this machine; Ctrl-C stops them.",
+    "gateway": "Starts a gateway before services that run elsewhere.",
+    "mcp": "Serves one graph to assistants that speak the Model Context Protocol.",
 }
 """What our own say of themselves, so that listing commands need not import a server."""
 
@@ -40,15 +42,22 @@ def _deferred(name: str) -> Callable[[typer.Context], None]:
     return run
 
 
+def extra_of(name: str) -> str:
+    """What to install for a command."""
+    return "palimpsest-memory[mcp]" if name == "mcp" else SERVER_EXTRA
+
+
 def load(name: str, points: Iterable[EntryPoint]) -> typer.Typer:
     """The command behind an entry point, as an app of its own. Exits when it can't be had."""
     found = [point for point in points if point.name == name]
     if not found:
-        raise complain(f"`palimpsest {name}` is not installed: pip install '{SERVER_EXTRA}'", Exit.USAGE)
+        raise complain(f"`palimpsest {name}` is not installed: pip install '{extra_of(name)}'", Exit.USAGE)
     try:
         loaded = found[0].load()
     except ModuleNotFoundError as error:
-        text = f"`palimpsest {name}` needs {error.name}, which is not installed: pip install '{SERVER_EXTRA}'"
+        text = (
+            f"`palimpsest {name}` needs {error.name}, which is not installed: pip install '{extra_of(name)}'"
+        )
         raise complain(text, Exit.USAGE) from error
     if isinstance(loaded, typer.Typer):
         return loaded

@@ -385,7 +385,7 @@ class RecallResponse(_message.Message):
     PLAN_FIELD_NUMBER: _builtins.int
     ENGINE_FIELD_NUMBER: _builtins.int
     context: _builtins.str
-    """All of it as one block for a prompt, within the budget. A fact reads
+    """Facts, passages and voice as one block for a prompt, within the budget. A fact reads
     `- (subject) --[predicate]--> (object)  since 2024-02-01 [e12]`, an ended one has both dates.
     """
     tokens_used: _builtins.int
@@ -412,7 +412,7 @@ class RecallResponse(_message.Message):
 
     @_builtins.property
     def summaries(self) -> _containers.RepeatedCompositeFieldContainer[_recall_summaries_pb2.SessionSummary]:
-        """Summaries of sessions, when asked for."""
+        """Summaries of the sessions in which what was found was said, best first, when asked for; at most 10."""
 
     @_builtins.property
     def persona(self) -> _recall_summaries_pb2.Persona:

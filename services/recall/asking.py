@@ -15,6 +15,7 @@ from services.recall.readings import ReadAs
 from services.recall.revisions import Known
 from services.recall.standing import Time
 from services.recall.texts_index import TextsIndex
+from services.recall.topics import ANY, Topics
 from services.stores.vectors.port import Collection, Consistency, Vector, VectorFilter, VectorStore
 
 
@@ -41,6 +42,7 @@ class Asking:
     whole: bool = False
     speakers: frozenset[str] = frozenset()
     """Keys of the speakers whom the question names, unless it names all."""
+    topics: Topics = ANY
 
 
 def says_something(query: str) -> bool:

@@ -67,7 +67,10 @@ class Facts:
         own = await asking.care.of(self._records(asking, ranked), None)
         found = by_confidence(ranked, own, asking.known.at)[:limit]
         slots = await asking.care.of(self._slots(asking, found[:SLOTS], own), {})
-        return FactsFound(with_slots(asking.time, found, slots)[:limit], own)
+        whole = [
+            fact for fact in with_slots(asking.time, found, slots) if asking.topics.keeps(fact.view.episodes)
+        ]
+        return FactsFound(whole[:limit], own)
 
     async def _seeds(self, asking: Asking) -> dict[EntityId, float]:
         if not asking.question.limits.hops:
@@ -148,6 +151,7 @@ class Facts:
             if view.statement.fact
             and (not aspects or view.statement.aspect in aspects)
             and standing_of(view, asking.time) is not None
+            and asking.topics.keeps(view.episodes)
         }
 
     async def _records(self, asking: Asking, found: Sequence[FactFound]) -> Records | None:

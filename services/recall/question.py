@@ -6,7 +6,7 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from palimpsest.internal.v1 import recall_pb2 as pb
-from services.domain.errors import NotImplementedYet, ValidationFailed, Violation
+from services.domain.errors import ValidationFailed, Violation
 from services.domain.graph import GraphAspect
 from services.domain.instants import Instant, Interval
 from services.domain.memory import VoiceKind
@@ -39,19 +39,18 @@ class Question:
     aspects: tuple[GraphAspect, ...] = ()
     voice_kinds: tuple[VoiceKind, ...] = ()
     hints: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     explain: bool = False
     allow_degraded: bool = False
 
     @property
     def is_filtered(self) -> bool:
         """Whether a filter alone says enough to answer without a word to search for."""
-        return bool(self.aspects) or not self.time.names_none
+        return bool(self.aspects or self.labels) or not self.time.names_none
 
 
 def question_in(request: pb.RecallRequest) -> Question:
-    """Raises ValidationFailed with every violation, NotImplementedYet for labels."""
-    if request.labels:
-        raise NotImplementedYet("recall by labels")
+    """Raises ValidationFailed with every violation."""
     violations: list[Violation] = []
     aspects = _known(request.graph_aspects, GraphAspect, "graph_aspects", violations)
     kinds = _known(request.voice_aspects, VoiceKind, "voice_aspects", violations)
@@ -74,6 +73,7 @@ def question_in(request: pb.RecallRequest) -> Question:
         aspects=aspects,
         voice_kinds=kinds,
         hints=tuple(dict.fromkeys(hint for hint in request.entity_hints if hint.strip())),
+        labels=tuple(request.labels),
         explain=request.explain,
         allow_degraded=request.allow_degraded,
     )

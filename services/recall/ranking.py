@@ -49,7 +49,7 @@ def rank_facts(
     for id, view in views.items():
         standing = standing_of(view, asking.time)
         assert standing is not None, "checked before"
-        score = fused[id].score + _gain(asking, view)
+        score = fused[id].score + _gain(asking, view) + asking.topics.lift(view.episodes)
         if not standing.holds and not asking.plan.intent.looks_back:
             score *= ENDED_SHARE
         item = replace(fused[id], score=min(1.0, score))

@@ -12,16 +12,18 @@ from services.domain.scope import Scope
 from services.recall.answer import Messages, plan_out
 from services.recall.answerable import answerable
 from services.recall.asking import Asking, says_something
+from services.recall.beside import Beside
 from services.recall.block import fact_items, merged, passage_items, voice_items
 from services.recall.care import Care, at_once
 from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
-from services.recall.mentions import AliasTable, speaks_of_self
-from services.recall.pack import pack
+from services.recall.followed import Followed
+from services.recall.mentions import AliasTable, speaks_of_assistant, speaks_of_self
+from services.recall.pack import titled
 from services.recall.parts import Parts
-from services.recall.passages import PassageFound, Passages
+from services.recall.passages import PassageFound, Passages, PassagesFound
 from services.recall.plan import Plan, make_plan, plan_as
 from services.recall.question import Question, question_in
 from services.recall.ranking import FactFound
@@ -31,6 +33,7 @@ from services.recall.seeds import Hints, Names
 from services.recall.standing import Time
 from services.recall.terms import terms
 from services.recall.texts_index import TextsIndex, passage_terms
+from services.recall.topics import TopicReader, Topics
 from services.recall.voices import VoiceFound, Voices
 from services.stores.graph.port import Records
 from services.stores.memory.lexicons import Lexicons
@@ -46,6 +49,7 @@ class _Found:
     records: Records | None = None
     passages: Sequence[PassageFound] = ()
     voice: Sequence[VoiceFound] = ()
+    whose: float = 1.0
 
 
 class Recalling:
@@ -64,6 +68,8 @@ class Recalling:
         self._facts = Facts(parts.graph, parts.vectors, lexicons)
         self._passages = Passages(parts.text, parts.vectors)
         self._voices = Voices(parts.voice, parts.vectors)
+        self._topics = TopicReader(parts.summaries, parts.text)
+        self._beside = Beside(Followed(parts, readings), parts.text)
 
     async def __call__(self, scope: Scope, request: pb.RecallRequest) -> pb.RecallResponse:
         """Raises ValidationFailed, EntityNotFound, RevisionNotReady; unless `allow_degraded` also
@@ -75,15 +81,21 @@ class Recalling:
         asking, hints = await self._asking(scope, question, known, care)
         found = await self._find(asking)
         described = await care.of(self._describe(asking, found), nothing_described(known.at))
-        names = EvidenceNames()
+        names = EvidenceNames(request.names_after)
         items = merged(
             fact_items(found.facts, described, names, asking.time),
             voice_items(found.voice, described, names),
             passage_items(found.passages, names),
         )
-        packed = pack(items, question.limits.tokens)
+        packed = titled(request.title, items, question.limits.tokens)
         messages = Messages(described, names, packed, question.explain)
+        wanted = (request.include_summaries, request.include_persona)
+        summaries, persona = await care.of(
+            self._beside.of(asking, wanted, found.facts, found.passages), ((), None)
+        )
         return pb.RecallResponse(
+            summaries=summaries,
+            persona=persona,
             facts=messages.facts(found.facts),
             passages=messages.passages(found.passages),
             voice=messages.voice(found.voice),
@@ -125,15 +137,19 @@ class Recalling:
         whole = index is not None and await care.of(self._asks_the_archive(scope, time, known, index), True)
         if whole:
             index = await care.of(self.whole_shelf.get(scope, known.current), None)
+        words = terms(question.asked.query)
+        nothing = Topics(frozenset() if question.labels else None)
+        topics = await care.of(self._topics.of(scope, question.labels, words), nothing)
         asking = Asking(
             scope=scope,
+            topics=topics,
             question=question,
             plan=plan,
             time=time,
             known=known,
             reads=reads,
             hints=hints.entities,
-            terms=terms(question.asked.query),
+            terms=words,
             vector=embedding.result(),
             facts_index=index,
             texts_index=texts.result(),
@@ -176,11 +192,13 @@ class Recalling:
             )
             voice = group.create_task(self._voices.find(asking)) if limits.voice else None
         statements = facts.result() if facts else FactsFound()
+        said = passages.result() if passages else PassagesFound()
         return _Found(
             statements.facts,
             statements.records,
-            passages.result() if passages else (),
+            said.passages,
             voice.result() if voice else (),
+            said.whose,
         )
 
     async def _describe(self, asking: Asking, found: _Found) -> Described:
@@ -208,12 +226,14 @@ def _time(question: Question, plan: Plan) -> Time:
 
 
 def _speakers(index: TextsIndex | None, question: Question, plan: Plan) -> frozenset[str]:
-    """Whom a question names of those who speak; "I" is the user."""
+    """Whom a question names of those who speak; "I" is the user, "you" the assistant."""
     if index is None:
         return frozenset()
     others = {one.key for mention in plan.mentions for one in mention.entities}
     if speaks_of_self(question.asked.query):
         others.add(name_key(question.asked.user_name))
+    if speaks_of_assistant(question.asked.query):
+        others |= index.turns.assistants
     return index.turns.named_in(question.asked.query, others)
 
 
@@ -233,4 +253,5 @@ def _answerable(asking: Asking, found: _Found) -> float:
         named,
         about,
         [set(terms(mention.text)) for mention in asking.plan.mentions],
+        found.whose,
     )

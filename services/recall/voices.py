@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from services.domain.ids import VoiceId
+from services.domain.ids import EpisodeId, VoiceId
 from services.domain.instants import Instant, Interval
 from services.domain.memory import VoiceAspect
 from services.domain.voice import claims_at, held
@@ -76,6 +76,8 @@ class Voices:
             interval = held(aspect, asking.known.at)
             if not aspect.text or interval is None or (kinds and aspect.kind not in kinds):
                 continue
+            if not asking.topics.keeps(_episodes(asking, aspect)):
+                continue
             standing = stand([interval], asking.time)
             if standing is not None:
                 found[aspect.id] = (aspect, interval, standing)
@@ -91,6 +93,7 @@ def _ranked(
     voices: dict[str, VoiceFound] = {}
     for id, (aspect, interval, standing) in found.items():
         score = fused[id].score + (CUED if aspect.kind in asking.plan.cues.voice else 0.0)
+        score += asking.topics.lift(_episodes(asking, aspect))
         if not standing.holds and not asking.plan.intent.looks_back:
             score *= ENDED_SHARE
         voices[id] = VoiceFound(aspect, interval, replace(fused[id], score=min(1.0, score)), standing)
@@ -100,3 +103,7 @@ def _ranked(
         sources=lambda id: len(claims_at(voices[id].aspect, asking.known.at)),
     )
     return [voices[item.id] for item in order]
+
+
+def _episodes(asking: Asking, aspect: VoiceAspect) -> list[EpisodeId]:
+    return [claim.episode for claim in claims_at(aspect, asking.known.at)]

@@ -21,8 +21,9 @@ from services.resolver.change import Draft
 from services.resolver.erasing import Rows, stores_out
 from services.resolver.naming import sentence
 from services.resolver.publish import Publisher, Stores
+from services.resolver.unwriting import Named, Unwriting
 from services.stores.graph.port import Records, Revocation
-from services.stores.memory.fences import Purged
+from services.stores.memory.fences import Purged, check_generation
 from services.stores.memory.groups import all_merges, connected
 from services.stores.memory.port import Decision, ErasableMemory
 from services.stores.paging import Page
@@ -51,6 +52,8 @@ class Theirs:
     merge_reasons: list[RecordId] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    written: Named = field(default_factory=Named)
+    """Summaries and sections of the persona that tell of them."""
     vectors: int = 0
 
     @property
@@ -73,6 +76,7 @@ class Theirs:
                 "voice_ends": len(self.ended),
                 "merges": len(self.merges) + len(self.merge_reasons),
                 "decisions": len(self.targets) + len(self.reasons),
+                "summaries": len(self.written.sessions) + len(self.written.sections),
             },
             "vectors": {"rows": self.vectors},
         }
@@ -95,6 +99,7 @@ class Removing:
         self._memory = memory
         self._vectors = vectors
         self._publisher = publisher
+        self._unwriting = Unwriting(stores.summaries)
         self._now = now
 
     async def plan(self, scope: Scope, entity: EntityId) -> pb.Erased:
@@ -137,6 +142,8 @@ class Removing:
         theirs = await self._theirs(scope, request)
         if request.count_only:
             return pb.EraseEntityResponse(stores=stores_out(theirs.rows))
+        if request.HasField("generation"):
+            await check_generation(self._memory.fences, scope, request.generation)
 
         async def build(_known: Revision, revision: Revision) -> Draft:
             return self._draft(scope, request, await self._theirs(scope, request), revision)
@@ -144,8 +151,7 @@ class Removing:
         published = await self._publisher.publish(scope, f"erase:{request.commit_id}", build)
         await self._purge(scope, await self._theirs(scope, request), theirs)
         # What others keep of the graph is void: also of revisions that are past.
-        await self._memory.fences.put_up(scope)
-        await self._memory.fences.take_down(scope)
+        await self._memory.fences.renew(scope)
         return pb.EraseEntityResponse(revision=published.revision, stores=stores_out(theirs.rows))
 
     def _draft(
@@ -194,6 +200,10 @@ class Removing:
                 statements=statements,
             ),
         )
+        current = await self._stores.revisions.current(scope)
+        await self._unwriting.remove(
+            scope, current, theirs.written, [*statements, *theirs.voice, *before.voice]
+        )
         await self._graph.purge(scope, statements, theirs.entities)
 
     async def _theirs(self, scope: Scope, request: pb.EraseEntityRequest) -> Theirs:
@@ -211,6 +221,8 @@ class Removing:
             elif mentions.named_in(merge.why):
                 theirs.merge_reasons.append(merge.id)
         await self._decisions(scope, theirs, mentions, set(ids))
+        gone = [*theirs.statements, *theirs.voice]
+        theirs.written = await self._unwriting.named(scope, mentions, gone)
         for collection, rows in (
             (Collection.STATEMENTS, theirs.statements),
             (Collection.ARCHIVE, theirs.statements),

@@ -45,6 +45,7 @@ async def client(product: Product) -> AsyncIterator[Client]:
 
 async def test_what_is_remembered_is_recalled(client: Client) -> None:
     memory = Memory(client, "ada", session="s1")
+    assert not await memory.recall("Where does Ada live?")
     moved = datetime(2025, 3, 1, tzinfo=UTC)
     await memory.remember("Ada lives in Oslo.", at=datetime(2024, 1, 1, tzinfo=UTC), wait=True)
     said = [

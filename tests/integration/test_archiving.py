@@ -13,11 +13,14 @@ from services.domain.errors import StatementNotFound
 from services.domain.ids import Revision
 from services.stores.vectors.port import Collection
 from services.upkeep.differences import Kind
+from services.upkeep.export import Export
+from services.upkeep.intake import Intake
+from services.upkeep.items import Point
 from tests.builders import on
 from tests.integration.archiving import archive, believed, lying, restore, rows, told
 from tests.integration.recalling import Memory, a_memory, triples
 from tests.integration.test_resolver import END
-from tests.integration.upkeeping import verify
+from tests.integration.upkeeping import stores_of, verify
 
 GOOGLE, ACME = ("Maya", "works_at", "Google"), ("Maya", "works_at", "Acme")
 
@@ -154,6 +157,25 @@ async def test_beliefs_are_the_same_at_every_revision(memory: Memory) -> None:
     assert [await believed(memory, Revision(known)) for known in range(1, current + 1)] == before
     now = await memory.world.memory.revisions.current(memory.world.scope)
     assert (now, await believed(memory, now)) == (current + 1, before[-1])
+
+
+async def test_a_copy_has_the_same_archive(memory: Memory, tmp_path: Path) -> None:
+    google = await statement(memory, GOOGLE)
+    await archive(memory, "sweep", "2020-01-01")
+    await restore(memory, "one", google)
+    world = memory.world
+    point = Point(await world.memory.revisions.current(world.scope), world.clock.at)
+    (tmp_path / "copy").mkdir()
+    async with a_memory(tmp_path / "copy", ["works_at"]) as copy:
+        for _ in range(2):  # as an import that was cut short is gone on with
+            intake = Intake(stores_of(copy.world), world.scope, point)
+            async for item in Export(stores_of(world), world.scope, point).items():
+                await intake.take(item)
+            await intake.flush()
+        assert await lying(copy) == await lying(memory)
+        assert await rows(copy) == await rows(memory)
+        assert [one.archived for one in await timeline(copy)] == [False, False]
+        assert await restore(copy, "all") == 1
 
 
 async def timeline(memory: Memory) -> list[values_pb2.Statement]:

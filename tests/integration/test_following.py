@@ -3,10 +3,11 @@
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from palimpsest.internal.v1 import resolver_judging_pb2, resolver_pb2, values_pb2
+from palimpsest.internal.v1 import erasing_pb2, resolver_judging_pb2, resolver_pb2, values_pb2
 from palimpsest.internal.v1 import summaries_pb2 as pb
 from services.classifier.parts import Parts
 from services.classifier.service import Classifier
@@ -14,6 +15,7 @@ from services.domain.errors import Conflict, PersonaNotFound, SessionNotFound
 from services.domain.facts import VoiceFact
 from services.domain.memory import VoiceKind
 from services.llm import tasks
+from services.recall.topics import LIFT
 from services.stores.paging import Page
 from services.wire.facts import voice_out
 from tests.builders import on
@@ -294,3 +296,68 @@ class TestLabels:
         await followed.follow()
         labels = await followed.memory.recall.list_labels(world.scope, pb.ListLabelsRequest())
         assert [(one.name, one.sessions) for one in labels.labels] == [("Work", 3)]
+
+
+class TestRecall:
+    async def test_labels_hide_only_when_asked_to_and_lift_when_named(self, followed: Followed) -> None:
+        await followed.tell("a", "home", ("Maya", "lives_in", "Graz"))
+        await followed.tell("b", "work", ("Maya", "works_at", "Acme"))
+        memory, named = followed.memory, "What about Maya and home?"
+        before = {one.session_id: one.score for one in (await memory.ask(named)).passages}
+        await followed.follow()
+        answer = await memory.ask("What about Maya?")
+        assert {one.session_id for one in answer.passages} == {"home", "work"}
+        answer = await memory.ask("What about Maya?", labels=["WORK"])
+        assert {one.session_id for one in answer.passages} == {"work"}
+        assert [one.statement.fact for one in answer.facts] == ["Maya works at Acme."]
+        after = {one.session_id: one.score for one in (await memory.ask(named)).passages}
+        assert after["home"] == pytest.approx(min(1.0, before["home"] + LIFT))
+        assert after["work"] == before["work"], "nothing is hidden"
+
+    async def test_summaries_and_the_persona_come_along_as_far_as_they_stand(
+        self, followed: Followed
+    ) -> None:
+        await followed.tell("a", "one", ("Maya", "lives_in", "Graz"))
+        await followed.follow()
+        memory = followed.memory
+        both: dict[str, Any] = {"include_summaries": True, "include_persona": True}
+        bare = await memory.ask("Where does Maya live?")
+        assert not bare.summaries
+        assert not bare.HasField("persona")
+        answer = await memory.ask("Where does Maya live?", **both)
+        assert [[each.text for each in one.sentences] for one in answer.summaries] == [
+            ["Maya lives in Graz."]
+        ]
+        assert [each.text for each in answer.persona.sections[0].sentences] == ["Maya lives in Graz."]
+        before = await memory.ask("Where does Maya live?", as_of=on("2020-01-01"), **both)
+        assert not before.persona.sections, "nobody knows that it held then"
+        await followed.tell("b", "two", ("Maya", "lives_in", "Wien"), at="2025-06-01")
+        later = await memory.ask("Where does Maya live?", **both)
+        assert not later.summaries
+        assert not later.persona.sections
+
+
+async def test_of_an_erased_entity_no_word_is_written(followed: Followed) -> None:
+    await followed.tell("a", "one", ("Maya", "knows", "Ben"), ("Maya", "lives_in", "Graz"))
+    await followed.speak("b", "two", VoiceKind.PREFERENCE, "I prefer lunch with Ben.")
+    await followed.edit(mine("Ben is my brother.", "kin"), mine("Be brief."))
+    await followed.follow()
+    world = followed.memory.world
+    scope, store = world.scope, world.memory.summaries
+    (ben,) = (await world.graph.find_entities(scope, ["ben"], await world.memory.revisions.current(scope)))[
+        "ben"
+    ]
+    plan = erasing_pb2.PlanEntityErasureRequest(entity_id=ben.id)
+    erased = (await world.resolver.plan_entity_erasure(scope, plan)).erased
+    request = erasing_pb2.EraseEntityRequest(commit_id="erase", actor="key:k", erased=erased)
+    told = await world.resolver.erase_entity(scope, request)
+    assert {one.store: dict(one.rows) for one in told.stores}["memory"]["summaries"] == 5
+    kept = [(await store.scan_sessions(scope, Page())).items, await store.persona(scope)]
+    assert "Ben" not in repr(kept)
+    left = await world.resolver.erase_entity(
+        scope, erasing_pb2.EraseEntityRequest(commit_id="erase", erased=erased, count_only=True)
+    )
+    assert not any("summaries" in one.rows for one in left.stores)
+    await followed.follow()
+    assert await followed.session("one") == ["Maya lives in Graz."]
+    assert await followed.persona() == {"identity": ["Maya lives in Graz."], "notes": ["Be brief."]}

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.credits.audit import audit
 from gateway.credits.money import DEFAULT_PRICES, MicroCredits
+from gateway.ingest.archiving import Archiving
 from gateway.ingest.documents import Documents
 from gateway.ingest.durable import DurableEngine, DurableSettings
 from gateway.ingest.endings import Endings
@@ -204,7 +205,12 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
         retrying = Retrying(services, jobs, progress, IMPATIENT.patience, IMPATIENT.store_seconds)
         rebuilding = Rebuilding(services, jobs, IMPATIENT.patience, IMPATIENT.model_seconds)
         erasing = Erasing.over(engine, services, stores, IMPATIENT)
-        pipeline = Pipeline(engine, jobs, steps, retracting, retrying, rebuilding, endings, erasing)
+        archiving = Archiving(
+            services, jobs, stores.graphs, IMPATIENT.patience, clock, IMPATIENT.store_seconds
+        )
+        pipeline = Pipeline(
+            engine, jobs, steps, retracting, retrying, rebuilding, archiving, endings, erasing
+        )
         stack.push_async_callback(engine.close)
         await engine.launch()
         yield Works(pipeline, jobs, progress, llm, vectors, bell)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from palimpsest.internal.v1 import recall_pb2 as pb
-from services.domain.errors import NotImplementedYet, ValidationFailed
+from services.domain.errors import ValidationFailed
 from services.llm.port import ModelUnavailable, Vectors
 from services.recall.parts import Options, Parts
 from services.recall.service import Recall
@@ -108,9 +108,12 @@ class TestRefusals:
         with pytest.raises(ValidationFailed):
             await memory.ask("x", **fields)
 
-    async def test_labels_are_refused_not_ignored(self, memory: Memory) -> None:
-        with pytest.raises(NotImplementedYet):
-            await memory.ask("x", labels=["work"])
+    async def test_labels_that_nobody_has_find_nothing(self, memory: Memory) -> None:
+        await wen(memory)
+        assert (await memory.ask("What does Wen maintain?")).facts
+        answer = await memory.ask("What does Wen maintain?", labels=["work"])
+        assert not answer.facts
+        assert not answer.passages
 
     async def test_an_unknown_name_is_told(self, memory: Memory) -> None:
         await wen(memory)

@@ -83,6 +83,7 @@ async def empty_stores(world: World, url: str, dimension: int = 128) -> AsyncIte
             memory.revisions,
             memory.decisions,
             memory.readings,
+            memory.archive,
             ArrayVectorStore(dimension),
             embedder,
             world.clock,

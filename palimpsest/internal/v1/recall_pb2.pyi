@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from palimpsest.internal.v1 import summaries_pb2 as _summaries_pb2
 from palimpsest.internal.v1 import values_pb2 as _values_pb2
 import builtins as _builtins
 import sys
@@ -48,6 +49,10 @@ class RecallRequest(_message.Message):
     MIN_REVISION_FIELD_NUMBER: _builtins.int
     INCLUDE_ENDED_FIELD_NUMBER: _builtins.int
     USER_NAME_FIELD_NUMBER: _builtins.int
+    INCLUDE_SUMMARIES_FIELD_NUMBER: _builtins.int
+    INCLUDE_PERSONA_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    NAMES_AFTER_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     """The question; may be empty when seeds or filters say enough."""
     now: _builtins.int
@@ -84,6 +89,14 @@ class RecallRequest(_message.Message):
     """Whether ended facts may be answered where no as_of is given."""
     user_name: _builtins.str
     """How the graph's user is called: whom "I" in the question means."""
+    include_summaries: _builtins.bool
+    """Whether summaries of sessions are wanted."""
+    include_persona: _builtins.bool
+    """Whether the persona is wanted."""
+    title: _builtins.str
+    """A heading above the prompt block, counted with it; empty is none."""
+    names_after: _builtins.int
+    """Short names of evidence start after this number: beside other graphs' none is used twice."""
     @_builtins.property
     def known_at(self) -> _values_pb2.KnownAt:
         """Which knowledge to answer from."""
@@ -130,10 +143,14 @@ class RecallRequest(_message.Message):
         min_revision: _builtins.int = ...,
         include_ended: _builtins.bool = ...,
         user_name: _builtins.str = ...,
+        include_summaries: _builtins.bool = ...,
+        include_persona: _builtins.bool = ...,
+        title: _builtins.str = ...,
+        names_after: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "as_of", b"as_of", "known_at", b"known_at", "range_end", b"range_end", "range_start", b"range_start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "allow_degraded", b"allow_degraded", "as_of", b"as_of", "entity_hints", b"entity_hints", "explain", b"explain", "graph_aspects", b"graph_aspects", "include_ended", b"include_ended", "include_facts", b"include_facts", "include_passages", b"include_passages", "include_voice", b"include_voice", "known_at", b"known_at", "labels", b"labels", "max_facts", b"max_facts", "max_hops", b"max_hops", "max_passages", b"max_passages", "min_revision", b"min_revision", "now", b"now", "query", b"query", "range_end", b"range_end", "range_start", b"range_start", "time_zone", b"time_zone", "token_budget", b"token_budget", "user_name", b"user_name", "voice_aspects", b"voice_aspects"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "allow_degraded", b"allow_degraded", "as_of", b"as_of", "entity_hints", b"entity_hints", "explain", b"explain", "graph_aspects", b"graph_aspects", "include_ended", b"include_ended", "include_facts", b"include_facts", "include_passages", b"include_passages", "include_persona", b"include_persona", "include_summaries", b"include_summaries", "include_voice", b"include_voice", "known_at", b"known_at", "labels", b"labels", "max_facts", b"max_facts", "max_hops", b"max_hops", "max_passages", b"max_passages", "min_revision", b"min_revision", "names_after", b"names_after", "now", b"now", "query", b"query", "range_end", b"range_end", "range_start", b"range_start", "time_zone", b"time_zone", "title", b"title", "token_budget", b"token_budget", "user_name", b"user_name", "voice_aspects", b"voice_aspects"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__as_of: _TypeAlias = _typing.Literal["as_of"]  # noqa: Y015
     _WhichOneofArgType__as_of: _TypeAlias = _typing.Literal["_as_of", b"_as_of"]  # noqa: Y015
@@ -422,6 +439,8 @@ class RecallResponse(_message.Message):
     ANSWERABLE_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
     LEFT_OUT_FIELD_NUMBER: _builtins.int
+    SUMMARIES_FIELD_NUMBER: _builtins.int
+    PERSONA_FIELD_NUMBER: _builtins.int
     context: _builtins.str
     """The prompt block."""
     context_tokens: _builtins.int
@@ -456,6 +475,14 @@ class RecallResponse(_message.Message):
     def plan(self) -> Global___Plan:
         """What the planner read in the question, for explain."""
 
+    @_builtins.property
+    def summaries(self) -> _containers.RepeatedCompositeFieldContainer[_summaries_pb2.SessionSummary]:
+        """Summaries of the sessions of what was found, those of the best first."""
+
+    @_builtins.property
+    def persona(self) -> _summaries_pb2.Persona:
+        """The document about the user, if there is one."""
+
     def __init__(
         self,
         *,
@@ -470,10 +497,12 @@ class RecallResponse(_message.Message):
         answerable: _builtins.float = ...,
         plan: Global___Plan | None = ...,
         left_out: _builtins.int = ...,
+        summaries: _abc.Iterable[_summaries_pb2.SessionSummary] | None = ...,
+        persona: _summaries_pb2.Persona | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["persona", b"persona", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answerable", b"answerable", "context", b"context", "context_tokens", b"context_tokens", "degraded", b"degraded", "evidence", b"evidence", "facts", b"facts", "left_out", b"left_out", "passages", b"passages", "plan", b"plan", "revision", b"revision", "voice", b"voice"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answerable", b"answerable", "context", b"context", "context_tokens", b"context_tokens", "degraded", b"degraded", "evidence", b"evidence", "facts", b"facts", "left_out", b"left_out", "passages", b"passages", "persona", b"persona", "plan", b"plan", "revision", b"revision", "summaries", b"summaries", "voice", b"voice"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -87,6 +87,10 @@ class SummaryStore(Protocol):
         """Everything up to `revision` is written; never goes back. Raises ScopeErased as `save_session`."""
         ...
 
+    async def start_over(self, scope: Scope) -> None:
+        """All is to be looked at again: nothing counts as written up to any revision."""
+        ...
+
     async def forget(self, scope: Scope, revision: Revision, ids: Collection[str]) -> None:
         """Removes every sentence that cites one of these, and title and labels of its session. Idempotent.
 

@@ -151,6 +151,10 @@ class SqlSummaryStore:
             later = _FOLLOWED.revision < revision
             await insert_or_update(connection, _T.followed, [row], ["revision"], later)
 
+    async def start_over(self, scope: Scope) -> None:
+        async with self._database.write(scope) as connection:
+            await connection.execute(update(_T.followed).where(_of(_FOLLOWED, scope)).values(revision=0))
+
     async def forget(self, scope: Scope, revision: Revision, ids: Collection[str]) -> None:
         if not ids:
             return
