@@ -312,6 +312,7 @@ def carried_stores(parts: Parts) -> Upkept:
         decisions=stores.decisions,
         readings=stores.readings,
         archive=stores.archive,
+        summaries=stores.summaries,
         vectors=parts.vectors,
         embedder=parts.embedder,
         now=parts.now,

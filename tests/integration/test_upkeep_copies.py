@@ -84,6 +84,7 @@ async def empty_stores(world: World, url: str, dimension: int = 128) -> AsyncIte
             memory.decisions,
             memory.readings,
             memory.archive,
+            memory.summaries,
             ArrayVectorStore(dimension),
             embedder,
             world.clock,
@@ -120,7 +121,7 @@ def over(world: World, stores: Stores) -> World:
             stores.decisions,
             stores.readings,
             stores.archive,
-            world.memory.summaries,
+            stores.summaries,
         ),
         text=stores.text,
         vectors=stores.vectors,
@@ -333,6 +334,7 @@ async def test_a_moved_graph_answers_alike_at_every_revision(
                 decisions=source.decisions,
                 readings=source.readings,
                 archive=source.archive,
+                summaries=source.summaries,
             )
         if Into.GRAPH not in into:
             target = replace(target, graph=source.graph)
