@@ -21,6 +21,7 @@ from palimpsest.v1 import (
 )
 
 DEADLINE_SECONDS = 5.0
+LATE_SECONDS = 3.5
 MOST_AT_ONCE = 2_000
 """Calls in flight of one tenant's client; what is above that is counted as not offered."""
 MIX = (("recall", 0.75), ("assert", 0.95), ("ingest", 1.0))
@@ -36,6 +37,8 @@ class Tally:
     good: list[float] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     """By reason: OVERLOADED, TOO_MANY_JOBS, DEADLINE_TOO_SHORT, …"""
+    late: int = 0
+    """Calls that ended badly so late that they had been let in: nobody waits for a place so long."""
     without_retry: int = 0
     """Refusals for load that name no time to wait."""
     failed: Counter[str] = field(default_factory=Counter)
@@ -59,13 +62,15 @@ class Tally:
             self.refused += one.refused
             self.failed += one.failed
             self.without_retry += one.without_retry
+            self.late += one.late
             self.offered += one.offered
             self.seconds = max(self.seconds, one.seconds)
         return self
 
 
-LOAD = frozenset({"OVERLOADED", "RATE_LIMITED", "TOO_MANY_JOBS", "STORE_UNAVAILABLE"})
-"""Reasons that must name a time to wait."""
+LOAD = frozenset({"OVERLOADED", "RATE_LIMITED", "TOO_MANY_JOBS", "STORE_UNAVAILABLE", "DEADLINE_TOO_SHORT"})
+"""Reasons of refusals for load: each must name a time to wait. Calls here give time enough: one that is told
+that its deadline was too short was refused for load, and not told so."""
 
 
 class Client:
@@ -128,6 +133,7 @@ class Client:
             await method(request, metadata=self._metadata, timeout=DEADLINE_SECONDS)
         except grpc.aio.AioRpcError as error:
             reason, retry = _reason(error)
+            tally.late += time.perf_counter() - begun > LATE_SECONDS
             if reason:
                 tally.refused[reason] += 1
                 tally.without_retry += reason in LOAD and not retry

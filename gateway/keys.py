@@ -4,6 +4,7 @@
 key is shown once, when it is made, and is never stored or logged.
 """
 
+import asyncio
 import hashlib
 import hmac
 import re
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType, Protocol
 
-from gateway.errors import ApiKeyInvalid, RateLimited, TenantSuspended
+from gateway.errors import ApiKeyInvalid, Overloaded, RateLimited, TenantSuspended
 from gateway.store.tenants import Tenant, TenantState
 from services.domain.instants import Instant
 
@@ -24,6 +25,10 @@ CACHE_SECONDS = 15.0
 """How long a key is believed without asking the database: half of what a revocation may take."""
 CACHED_KEYS = 10_000
 TRACKED_PEERS = 10_000
+LOOKUPS = 8
+"""Keys that are looked up at once, each for all calls that show it."""
+WAITING_FOR_LOOKUPS = 256
+"""Calls that wait for these; more are refused, and nobody is asked."""
 
 _FORM = re.compile(r"pk_([a-z0-9]{1,16})_([0-9a-f]{16})_([0-9a-f]{64})")
 _ENVIRONMENT = re.compile(r"[a-z0-9]{1,16}")
@@ -129,7 +134,11 @@ class FailedAttempts:
 
 
 class Authenticator:
-    """Tells who holds a key. Remembers keys for CACHE_SECONDS, good ones only."""
+    """Tells who holds a key. Remembers keys for CACHE_SECONDS, good ones only.
+
+    A key is looked up once, however many calls show it at the same time, and few are at once: so what an
+    overloaded gateway refuses costs it no database.
+    """
 
     def __init__(
         self,
@@ -143,12 +152,15 @@ class Authenticator:
         self._now = now
         self._seconds = seconds
         self._known: OrderedDict[KeyId, tuple[ApiKey, float]] = OrderedDict()
+        self._asked: dict[KeyId, asyncio.Future[ApiKey | None]] = {}
+        self._lookups = asyncio.Semaphore(LOOKUPS)
+        self._waiting = 0
 
     async def authenticate(self, text: str, peer: str) -> ApiKey:
         """The key that `text` shows. `peer` is the address that its failures count for.
 
         Raises ApiKeyInvalid (one answer for every kind of bad key), RateLimited (too many of them; a key
-        that was good a moment ago is let through), TenantSuspended.
+        that was good a moment ago is let through), TenantSuspended, Overloaded.
         """
         form = _FORM.fullmatch(text)
         key_id, secret = (KeyId(form[2]), form[3]) if form else (KeyId(""), "00")
@@ -157,7 +169,7 @@ class Authenticator:
             wait = self._attempts.wait_seconds(peer)
             if wait:
                 raise RateLimited("peer", "failed attempts to authenticate", retry_after_seconds=wait)
-            key = await self._store.find(key_id) if form else None
+            key = await self._find(key_id) if form else None
             # Compared even where there is no such key: its absence takes no less time.
             if not _matches(key, secret):
                 key = None
@@ -169,6 +181,29 @@ class Authenticator:
         if self._recent(key_id) is None:
             self._remember(key)
         return key
+
+    async def _find(self, key: KeyId) -> ApiKey | None:
+        if self._waiting >= WAITING_FOR_LOOKUPS:
+            raise Overloaded("the gateway")
+        asked = self._asked.get(key)
+        if asked is None:
+            asked = self._asked[key] = asyncio.ensure_future(self._looked_up(key))
+            asked.add_done_callback(lambda done: self._answered(key, done))
+        self._waiting += 1
+        try:
+            # It goes on for the others when the first of them leaves.
+            return await asyncio.shield(asked)
+        finally:
+            self._waiting -= 1
+
+    async def _looked_up(self, key: KeyId) -> ApiKey | None:
+        async with self._lookups:
+            return await self._store.find(key)
+
+    def _answered(self, key: KeyId, done: "asyncio.Future[ApiKey | None]") -> None:
+        del self._asked[key]
+        if not done.cancelled():
+            done.exception()  # told to who waits; nobody may
 
     def _recent(self, key: KeyId) -> ApiKey | None:
         known = self._known.get(key)

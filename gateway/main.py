@@ -266,7 +266,7 @@ def _privacy(
     pipeline: Pipeline,
     now: Callable[[], Instant],
 ) -> PrivacyServicer:
-    taking = Taking(services, stores.imports, steps.settings.model_seconds)
+    taking = Taking(services, stores.imports, steps.settings.model_seconds, steps.settings.reached)
     take_in = ImportGraph(
         taking,
         stores.imports,

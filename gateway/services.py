@@ -24,7 +24,13 @@ from palimpsest.internal.v1 import (
     resolver_pb2_grpc,
 )
 from services import metering, tracing
-from services.domain.errors import Overloaded
+from services.domain.errors import (
+    ApplicationUnknown,
+    Overloaded,
+    ServiceError,
+    StoreDown,
+    Unauthenticated,
+)
 from services.domain.scope import Scope
 from services.runtime.assertion import METADATA_KEY, Signer
 from services.runtime.names import AFFINITY, APPLICATION, ROUTED_BY_SCOPE, TRACE
@@ -48,6 +54,19 @@ _PROBE_SECONDS = 60.0
 """Whoever probes waits less, and leaves."""
 _LOST_CALLS = 3
 """How often a call may be lost under way: one that kills its replica must not kill them all."""
+
+
+def told(failure: grpc.aio.AioRpcError, service: ServiceName) -> ServiceError:
+    """The error of a call to a service, as callers may be told it.
+
+    That a service takes neither our assertion nor our name for it is a fault of the installation (another
+    secret, a clock that is wrong), which nobody's key mends, and jobs can wait out.
+    """
+    error = error_of_call(failure, service)
+    if isinstance(error, Unauthenticated | ApplicationUnknown):
+        log.error("a service does not take the gateway's calls", service=service, reason=error.reason)
+        return StoreDown(service)
+    return error
 
 
 class Services:
@@ -160,7 +179,7 @@ class Services:
                 async for answer in call:
                     yield answer
             except grpc.aio.AioRpcError as failure:
-                raise error_of_call(failure, service) from failure
+                raise told(failure, service) from failure
             finally:
                 call.cancel()
 
@@ -178,7 +197,7 @@ class Services:
         try:
             await method(GetMessageClass(rpc.input_type)(), timeout=_PROBE_SECONDS, metadata=metadata)
         except grpc.aio.AioRpcError as failure:
-            raise error_of_call(failure, service) from failure
+            raise told(failure, service) from failure
 
     async def _repeated(
         self,
@@ -200,7 +219,7 @@ class Services:
                 lost += miss is Miss.LOST
                 fits = ends - loop.time() > pause + _LEAST_SECONDS
                 if miss is None or lost >= _LOST_CALLS or not fits:
-                    raise error_of_call(failure, service) from failure
+                    raise told(failure, service) from failure
             log.info("call repeated", service=service, why=miss)
             await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # spreads callers, guards nothing
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

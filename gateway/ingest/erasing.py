@@ -13,7 +13,8 @@ import structlog
 from gateway.credits.money import MicroCredits
 from gateway.ingest.durable import JSON, DurableEngine, Run
 from gateway.ingest.endings import Ended
-from gateway.ingest.erasing_entity import EntityErasing
+from gateway.ingest.erasing_entity import EntityErasing, generation_of
+from gateway.ingest.milestones import Milestone
 from gateway.ingest.steps import StepSettings
 from gateway.services import Services
 from gateway.store.content import Content
@@ -77,11 +78,19 @@ class Erasing:
         self._erasures = erasures
         self._content = content
         self._patience = settings.patience
+        self._reached = settings.reached
         self._store_seconds = settings.store_seconds
         self._long_seconds = settings.model_seconds
         """For calls that go through all of a graph."""
         self._entity = EntityErasing(
-            services, jobs, content, progress, settings.patience, QUIET_SECONDS, settings.model_seconds
+            services,
+            jobs,
+            content,
+            progress,
+            settings.patience,
+            QUIET_SECONDS,
+            settings.model_seconds,
+            settings.reached,
         )
 
     async def run(self, run: Run, job_id: JobId) -> Ended:
@@ -123,7 +132,7 @@ class Erasing:
             left = await self._graphs.every(scope.tenant, making=True)
             if left:
                 await self._erase(job_id, number, left[0].scope)
-                await self._graphs.remove(left[0].scope)
+                await self._content.remove_graph(left[0].scope, job_id)
             return {"erased": bool(left)}
 
         return work
@@ -133,20 +142,23 @@ class Erasing:
         await self._stop_jobs(job_id, scope)
         await self._services.quiet(scope, QUIET_SECONDS)
         await self._count(job_id, number, scope)
+        # A process that sleeps from here on, and wakes when another has done this, erases nothing made since.
+        generation = await generation_of(self._services, scope, self._store_seconds)
+        self._reached(Milestone.ERASING)
         for _ in range(_ROUNDS):
-            if not _some(await self._emptied(scope)):
+            if not _some(await self._emptied(scope, generation)):
                 break
         else:
             raise Conflict
+        self._reached(Milestone.EMPTIED)
         services, seconds = self._services, self._store_seconds
         await services.call(scope, services.recall.ForgetScope, pb.ForgetScopeRequest(), seconds)
-        opening = services.resolver.OpenScope
-        await services.call(scope, opening, pb.OpenScopeRequest(), self._long_seconds)
+        opening = pb.OpenScopeRequest(generation=generation | 1)  # odd: that under which it is erased
+        await services.call(scope, services.resolver.OpenScope, opening, self._long_seconds)
 
-    async def _emptied(self, scope: Scope) -> Found:
-        method = self._services.resolver.EraseScope
-        answer = await self._services.call(scope, method, pb.EraseScopeRequest(), self._long_seconds)
-        return found_in(answer.stores)
+    async def _emptied(self, scope: Scope, generation: int) -> Found:
+        method, asked = self._services.resolver.EraseScope, pb.EraseScopeRequest(generation=generation)
+        return found_in((await self._services.call(scope, method, asked, self._long_seconds)).stores)
 
     async def _count(self, job_id: JobId, number: int, scope: Scope) -> None:
         """Counts once: what a crash interrupted has begun to remove what is counted."""
@@ -162,7 +174,7 @@ class Erasing:
 
     async def _stop_jobs(self, job_id: JobId, scope: Scope) -> None:
         """Ends what is under way, with all of its credits given back. What it publishes is void."""
-        theirs = [job for job in await self._content.jobs(scope, job_id) if not job.finished]
+        theirs = [job for job in await self._content.to_end(scope, job_id) if not job.finished]
         await self._engine.stop([id for job in theirs for id in job.workflows])
         for job in theirs:
             outcome = Outcome(
@@ -188,12 +200,12 @@ class Erasing:
 
     async def _content_of(self, job_id: JobId, scope: Scope) -> None:
         await self._stop_jobs(job_id, scope)
-        theirs = await self._content.jobs(scope, job_id)
+        theirs = await self._content.to_end(scope, job_id)
         ids = [id for job in theirs for id in job.workflows]
         await self._engine.forget(ids)
         await self._content.erase(scope, job_id)
         if not scope.graph:
-            await self._content.erase_tenant(scope)
+            await self._content.erase_tenant(scope, job_id)
         if await self._content.rows(scope, job_id) or await self._engine.remember(ids):
             raise Conflict
 
@@ -201,6 +213,7 @@ class Erasing:
         async def work() -> JSON:
             counted = await self._progress.artifacts(job_id, COUNTED)
             reports = reports_of([json.loads(each) for each in counted.values()])
+            self._reached(Milestone.ERASED)
             await self._erasures.finish(job_id, (await self._jobs.find(job_id)).scope, reports)
             return {}
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable
 
 from gateway.ingest.durable import JSON, Run
+from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.patience import Patience
 from gateway.services import Services
 from gateway.store.content import Content
@@ -24,6 +25,12 @@ WHOM = "whom"
 _ROUNDS = 5
 
 
+async def generation_of(services: Services, scope: Scope, seconds: float) -> int:
+    """Of a graph as it is now."""
+    read = services.resolver.ReadGeneration
+    return (await services.call(scope, read, pb.ReadGenerationRequest(), seconds)).generation
+
+
 class EntityErasing:
     """Steps of EraseEntity. Idempotent, each done until it succeeds."""
 
@@ -36,8 +43,10 @@ class EntityErasing:
         patience: Patience,
         quiet_seconds: float,
         model_seconds: float,
+        reached: Reached = unwatched,
     ) -> None:
         """`quiet_seconds`: how long calls that are under way are waited for."""
+        self._reached = reached
         self._services = services
         self._jobs = jobs
         self._content = content
@@ -94,10 +103,17 @@ class EntityErasing:
         passages = list(erased.passage_ids)
         asked = json.loads(await self._jobs.payload(job_id))
         for _ in range(_ROUNDS):
-            mentions = pb.EraseMentionsRequest(erased=erased)
+            # It ends with this round: a process that sleeps in it erases nothing that was said since.
+            generation = await generation_of(services, scope, self._seconds)
+            self._reached(Milestone.ERASING)
+            mentions = pb.EraseMentionsRequest(erased=erased, generation=generation)
             await services.call(scope, services.preprocessor.EraseMentions, mentions, self._seconds)
             facts = pb.EraseEntityRequest(
-                commit_id=job_id, actor=asked["actor"], erased=erased, passage_ids=passages
+                commit_id=job_id,
+                actor=asked["actor"],
+                erased=erased,
+                passage_ids=passages,
+                generation=generation,
             )
             done = await services.call(scope, services.resolver.EraseEntity, facts, self._seconds)
             await self._jobs.published(job_id, Revision(done.revision))
@@ -106,6 +122,7 @@ class EntityErasing:
                 break
         else:
             raise Conflict
+        self._reached(Milestone.EMPTIED)
         forgetting = services.recall.ForgetScope
         await services.call(scope, forgetting, pb.ForgetScopeRequest(), self._seconds)
         await services.call(scope, services.resolver.OpenScope, pb.OpenScopeRequest(), self._seconds)

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
 from gateway.errors import Conflict, ValidationFailed, Violation
+from gateway.ingest.erasing_entity import generation_of
+from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.spool import Spool
 from gateway.services import Services
 from gateway.store.imports import LEASE_SECONDS, Found, Imports, Making
@@ -20,14 +22,25 @@ log = structlog.get_logger(__name__)
 TAKEN_OVER = "another import has taken over"
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an import writes: the revision that was exported, into this generation of the graph."""
+
+    revision: int
+    generation: int
+
+
 class Taking:
     """Writes imports. Idempotent by what they are asked with."""
 
-    def __init__(self, services: Services, imports: Imports, seconds: float) -> None:
+    def __init__(
+        self, services: Services, imports: Imports, seconds: float, reached: Reached = unwatched
+    ) -> None:
         """`seconds` is how long a call that writes or checks may take; texts may have to be embedded."""
         self._services = services
         self._imports = imports
         self._seconds = seconds
+        self._reached = reached
 
     async def __call__(self, making: Making, spool: Spool, graph: GraphLine, revision: int) -> None:
         """The graph, whole and visible; or nothing of it.
@@ -36,32 +49,41 @@ class Taking:
         together), Conflict (the place was lost), EngineError, StoreUnavailable: of the last the next import
         of the same graph finds what was written, and goes on or removes it.
         """
+        scope = making.scope
+        # Before the place is taken: whoever takes it after us makes another, and what we still send is void.
+        generation = await generation_of(self._services, scope, self._seconds)
         owner, found = await self._imports.begin(making)
         if found is Found.DONE:
             return
-        scope = making.scope
         try:
             async with self._held(scope, owner):
                 if found is Found.LEFT:
-                    await self._discard(scope)
-                await self._write(scope, owner, spool, graph, revision)
+                    generation = await self._discard(scope, generation)
+                await self._write(scope, owner, spool, graph, Written(revision, generation))
                 await self._verify(scope, revision)
         except ValidationFailed:
             if await self._imports.renew(scope, owner):
-                await self._discard(scope)
+                await self._discard(scope, generation)
                 await self._imports.give_up(scope, owner)
             raise
         if not await self._imports.finish(scope, owner):
             raise Conflict(TAKEN_OVER)
 
-    async def _write(self, scope: Scope, owner: str, spool: Spool, graph: GraphLine, revision: int) -> None:
+    async def _write(
+        self, scope: Scope, owner: str, spool: Spool, graph: GraphLine, written: Written
+    ) -> None:
         batches = spool.lines()
         while (lines := await asyncio.to_thread(next, batches, None)) is not None:
             # Nothing is written without the place: the tenant may be erased meanwhile.
             if not await self._imports.renew(scope, owner):
                 raise Conflict(TAKEN_OVER)
+            self._reached(Milestone.IMPORTING)
             request = pb.ImportRequest(
-                revision=revision, lines=lines, embedder=graph.embedder, dimension=graph.dimension
+                revision=written.revision,
+                lines=lines,
+                embedder=graph.embedder,
+                dimension=graph.dimension,
+                generation=written.generation,
             )
             await self._services.call(scope, self._services.resolver.Import, request, self._seconds)
 
@@ -75,9 +97,11 @@ class Taking:
                 Violation("data", f"does not follow from its own records: {kinds}", "export.whole")
             )
 
-    async def _discard(self, scope: Scope) -> None:
+    async def _discard(self, scope: Scope, generation: int) -> int:
+        """What was written is gone, and who wrote it writes nothing more. Answers the generation after it."""
         discard = self._services.resolver.DiscardImport
-        await self._services.call(scope, discard, pb.DiscardImportRequest(), self._seconds)
+        asked = pb.DiscardImportRequest(generation=generation)
+        return (await self._services.call(scope, discard, asked, self._seconds)).generation
 
     @asynccontextmanager
     async def _held(self, scope: Scope, owner: str) -> AsyncIterator[None]:

@@ -95,6 +95,10 @@ class Admission:
         self._idle = asyncio.Event()
         self._idle.set()
 
+    def late(self) -> bool:
+        """Whether there is more work than this process keeps up with."""
+        return self._places.late
+
     async def drain(self, seconds: float) -> None:
         """From now on refuses what is new; returns when all has ended, or the time is over."""
         self._draining = True

@@ -47,7 +47,7 @@ def chain(steps: Steps) -> Chain:
         LogAndTrace(),
         steps.metrics,
         Recover(),
-        DeadlineCap(),
+        DeadlineCap(steps.admission.late),
         steps.authenticate,
         steps.tenant_limits,
         steps.admission,

@@ -63,6 +63,11 @@ class Places:
         """Places now."""
         return int(self._limit)
 
+    @property
+    def late(self) -> bool:
+        """Whether the loop is late; not known, so no, while nobody works."""
+        return self._timer is not None and self._late > LATE_SECONDS
+
     @asynccontextmanager
     async def taken(self, owner: str, seconds: float = float("inf")) -> AsyncIterator[None]:
         """Around the work of a call of a tenant that has `seconds` left. Raises Overloaded.

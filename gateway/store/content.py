@@ -10,11 +10,13 @@ from sqlalchemy import ColumnElement, Table, and_, delete, func, or_, select, up
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.job_values import Job
+from gateway.store.lease import JobTakenOver
 from gateway.store.reading_jobs import job_of, select_jobs
 from gateway.store.tables import (
     PROGRESS,
     api_keys,
     calls,
+    erasures,
     follow_ups,
     graphs,
     holds,
@@ -48,6 +50,13 @@ class Content:
             query = select_jobs().where(_jobs(scope, but)).order_by(jobs.c.id)
             return [job_of(row) for row in (await connection.execute(query)).mappings()]
 
+    async def to_end(self, scope: Scope, erasure: JobId) -> Sequence[Job]:
+        """As `jobs`, while the erasure lasts: none of these was begun after it. Raises JobTakenOver."""
+        async with self._ledger.write(_ERASURE) as connection:
+            await _still(connection, erasure)
+            query = select_jobs().where(_jobs(scope, erasure)).order_by(jobs.c.id)
+            return [job_of(row) for row in (await connection.execute(query)).mappings()]
+
     async def rows(self, scope: Scope, but: JobId) -> Mapping[str, int]:
         """How many rows there are, by kind; kinds without any are left out."""
         found: dict[str, int] = {}
@@ -64,14 +73,25 @@ class Content:
                     found[table.name] += (await connection.execute(query)).scalar_one()
         return {kind: count for kind, count in found.items() if count}
 
+    async def remove_graph(self, scope: Scope, erasure: JobId) -> None:
+        """Forgets a graph of which everything is erased. Raises JobTakenOver."""
+        mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+        async with self._ledger.write(scope) as connection:
+            await _still(connection, erasure)
+            await connection.execute(delete(graphs).where(mine))
+
     async def erase(self, scope: Scope, but: JobId) -> None:
-        """Deletes rows of progress first: without its job nothing tells whose they were."""
-        ids = [job.id for job in await self.jobs(scope, but)]
+        """Deletes rows of progress first: without its job nothing tells whose they were.
+
+        `but` is the erasure: when it has ended, by whatever run, raises JobTakenOver.
+        """
+        ids = [job.id for job in await self.to_end(scope, but)]
         async with self._progress.write(_ERASURE) as connection:
             for chunk in in_chunks(ids):
                 for table in PROGRESS.sorted_tables:
                     await connection.execute(delete(table).where(table.c.job.in_(chunk)))
         async with self._ledger.write(_ERASURE) as connection:
+            await _still(connection, but)
             for chunk in in_chunks(ids):
                 await connection.execute(update(holds).where(holds.c.job.in_(chunk)).values(request_key=""))
                 await _empty_journal(connection, journal_groups.c.job.in_(chunk))
@@ -81,10 +101,11 @@ class Content:
             for table, these in _rows(scope, but):
                 await connection.execute(delete(table).where(these))
 
-    async def erase_tenant(self, scope: Scope) -> None:
+    async def erase_tenant(self, scope: Scope, erasure: JobId) -> None:
         """What is left of a tenant are its id, its balance and its ledger, without names and reasons."""
         tenant = scope.tenant
         async with self._ledger.write(_ERASURE) as connection:
+            await _still(connection, erasure)
             await connection.execute(
                 update(api_keys).where(api_keys.c.tenant == tenant).values(display_name="")
             )
@@ -102,6 +123,13 @@ class Content:
         """SQLite files without what was deleted from them."""
         await self._progress.compact()
         await self._ledger.compact()
+
+
+async def _still(connection: AsyncConnection, erasure: JobId) -> None:
+    """Holds an erasure open for this transaction. A run that slept until it had ended deletes nothing new."""
+    query = select(erasures.c.id).where(erasures.c.id == erasure, erasures.c.finished_at.is_(None))
+    if (await connection.execute(query.with_for_update())).one_or_none() is None:
+        raise JobTakenOver
 
 
 def _jobs(scope: Scope, but: JobId) -> ColumnElement[bool]:

@@ -142,12 +142,6 @@ class Graphs:
         async with self._database.read(_UPKEEP) as connection:
             return [_graph_of(row) for row in (await connection.execute(query)).mappings()]
 
-    async def remove(self, scope: Scope) -> None:
-        """Forgets a graph of which everything is erased. Idempotent."""
-        mine = and_(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
-        async with self._database.write(scope) as connection:
-            await connection.execute(graphs.delete().where(mine))
-
     async def origin(self, scope: Scope) -> str:
         """Of an imported graph, whence its ids follow (services/domain/scope.py); "" of any other."""
         query = select(graphs.c.origin).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)

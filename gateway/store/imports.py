@@ -34,7 +34,7 @@ class Found(StrEnum):
 
     EMPTY = "empty"
     LEFT = "left"
-    """Another import was begun and left: what it wrote must go."""
+    """One was begun and left: what it wrote must go, and what it may still write."""
     DONE = "done"
     """This very import has made the graph."""
 
@@ -87,7 +87,7 @@ class Imports:
             if row.import_leased_until >= await self._now(connection):
                 raise Overloaded(UNDER_WAY)
             await connection.execute(update(graphs).where(_is(scope)).values(self._row(making, owner)))
-            return owner, Found.EMPTY if row.import_hash == making.hash else Found.LEFT
+            return owner, Found.LEFT
 
     async def check(self, scope: Scope) -> None:
         """Raises GraphExists for a graph that no import made: nothing needs to be sent to learn that."""

@@ -139,7 +139,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_MODEL_REFUSED: _ErrorReason.ValueType  # 72
     """FAILED_PRECONDITION. The model refused the text."""
     ERROR_REASON_MODEL_RATE_LIMITED: _ErrorReason.ValueType  # 73
-    """UNAVAILABLE. The model's provider kept limiting our rate."""
+    """UNAVAILABLE. The model's provider kept limiting our rate. Metadata: `waited`, "true" where that was
+    waited for as often as may be.
+    """
     ERROR_REASON_MODEL_OUTPUT_TRUNCATED: _ErrorReason.ValueType  # 74
     """INTERNAL. The model's answer was cut off."""
     ERROR_REASON_MODEL_MISCONFIGURED: _ErrorReason.ValueType  # 75
@@ -273,7 +275,9 @@ ERROR_REASON_MODEL_OUTPUT_INVALID: ErrorReason.ValueType  # 71
 ERROR_REASON_MODEL_REFUSED: ErrorReason.ValueType  # 72
 """FAILED_PRECONDITION. The model refused the text."""
 ERROR_REASON_MODEL_RATE_LIMITED: ErrorReason.ValueType  # 73
-"""UNAVAILABLE. The model's provider kept limiting our rate."""
+"""UNAVAILABLE. The model's provider kept limiting our rate. Metadata: `waited`, "true" where that was
+waited for as often as may be.
+"""
 ERROR_REASON_MODEL_OUTPUT_TRUNCATED: ErrorReason.ValueType  # 74
 """INTERNAL. The model's answer was cut off."""
 ERROR_REASON_MODEL_MISCONFIGURED: ErrorReason.ValueType  # 75

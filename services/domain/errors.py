@@ -297,12 +297,21 @@ class ModelDown(ModelFailed):
 
 
 class ModelBusy(ModelFailed):
-    """The model's endpoint limits our rate."""
+    """The model's endpoint limits our rate. Metadata `waited`: it was waited for, as often as may be."""
 
     code = Code.UNAVAILABLE
     reason = "MODEL_RATE_LIMITED"
     retry_default_seconds = 10.0
     text = "the model limits our rate"
+
+    def __init__(self, retry_after_seconds: float | None = None, *, waited: bool = False) -> None:
+        super().__init__(retry_after_seconds=retry_after_seconds)
+        if waited:
+            self.metadata = {"waited": "true"}
+
+    @property
+    def waited(self) -> bool:
+        return self.metadata.get("waited") == "true"
 
 
 class ModelAnswerInvalid(ModelFailed):

@@ -42,11 +42,12 @@ class ModelUnavailable(EngineError):
 
 
 class ModelRateLimited(EngineError):
-    """The endpoint asks us to wait."""
+    """The endpoint asks us to wait. `waited`: we did, as often as we may; so nobody above needs to."""
 
     def __init__(self, message: str, retry_after_seconds: float) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+        self.waited = False
 
 
 class ModelOutputInvalid(EngineError):

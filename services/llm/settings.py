@@ -25,8 +25,9 @@ class EndpointSettings(BaseModel):
     """From the first byte sent to the last received, of one HTTP call."""
     task_timeout_seconds: float = Field(default=300.0, gt=0)
     """Of a whole task: queueing, every retry, every wait that the endpoint asks for, the repair."""
-    max_attempts: int = Field(default=4, ge=1, le=20)
-    """HTTP calls for one message, the first included; only what is retryable is tried again."""
+    max_attempts: int = Field(default=6, ge=1, le=20)
+    """HTTP calls for one message, the first included; only what is retryable is tried again. A step of a job
+    that was refused for our rate (429) so often is not tried again."""
     retry_initial_wait_seconds: float = Field(default=0.5, ge=0)
     """Before the second call; doubled from then on, with jitter."""
     retry_max_wait_seconds: float = Field(default=20.0, ge=0)

@@ -14,7 +14,7 @@ from services.domain.memory import DocumentVersion, Episode, Passage
 from services.domain.mentions import FILL, Mentions
 from services.domain.scope import Scope
 from services.preprocessor.index import PassageIndex
-from services.stores.memory.fences import Rewritten
+from services.stores.memory.fences import Rewritten, check_generation
 from services.stores.memory.port import ErasableMemory, TextStore
 from services.stores.paging import Page
 
@@ -33,6 +33,8 @@ class MentionErasing:
 
     async def __call__(self, scope: Scope, request: pb.EraseMentionsRequest) -> pb.EraseMentionsResponse:
         """Which passages went, and how much else was changed; with `count_only` what would."""
+        if request.HasField("generation"):
+            await check_generation(self._memory.fences, scope, request.generation)
         mentions = Mentions(request.erased.names, request.erased.others)
         gone = await self._passages(scope, mentions, set(request.erased.passage_ids))
         episodes = await self._episodes(scope, mentions, gone)

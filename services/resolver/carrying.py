@@ -10,6 +10,8 @@ from services.domain.ids import Revision
 from services.domain.instants import FOREVER
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
+from services.resolver.erasers import generation_in
+from services.stores.memory.fences import FenceStore, check_generation
 from services.stores.paging import Page
 from services.upkeep.backup import point_at
 from services.upkeep.differences import Difference, Done
@@ -34,6 +36,7 @@ class Carried:
     vocabulary: Vocabulary
     mends: Mends
     erase_memory: Callable[[Scope], Awaitable[None]]
+    fences: FenceStore
     patience: Patience = field(default_factory=Patience)
 
 
@@ -75,8 +78,14 @@ class Carrying:
         yield pb.ExportResponse(ended=pb.ExportEnded(counts=counts))
 
     async def import_(self, scope: Scope, request: pb.ImportRequest) -> pb.ImportResponse:
-        """Writes items. Idempotent. Raises ValidationFailed, Conflict (the graph has another history)."""
+        """Writes items. Idempotent.
+
+        Raises ValidationFailed, Conflict (the graph has another history), WriteConflict (another import has
+        taken over since the caller read the generation).
+        """
         stores = self._carried.stores
+        if request.HasField("generation"):
+            await check_generation(self._carried.fences, scope, request.generation)
         point = Point(Revision(request.revision), FOREVER)
         same = (request.embedder, request.dimension) == (stores.embedder.name, stores.embedder.dimension)
         intake = Intake(stores, scope, point, keep_vectors=same)
@@ -103,13 +112,17 @@ class Carrying:
     async def discard_import(
         self, scope: Scope, request: pb.DiscardImportRequest
     ) -> pb.DiscardImportResponse:
-        """Erases what was written of the graph. Idempotent."""
-        del request
+        """Erases what was written of the graph; answers its generation from now on.
+
+        Raises WriteConflict when the one that the caller read is over.
+        """
         stores = self._carried.stores
+        # First: who wrote before, and sleeps, does not write into what comes now.
+        fence = await self._carried.fences.renew(scope, generation_in(request))
         await stores.vectors.erase(scope)
         await stores.graph.erase(scope)
         await self._carried.erase_memory(scope)
-        return pb.DiscardImportResponse()
+        return pb.DiscardImportResponse(generation=fence.generation)
 
     async def rebuild(self, scope: Scope, request: pb.RebuildRequest) -> pb.RebuildResponse:
         """Makes a page of one part anew. Idempotent. Raises Conflict, EngineError."""

@@ -38,13 +38,17 @@ class ScopeErasing:
             "vectors": {kind: count for kind, count in vectors.items() if count},
         }
 
-    async def erase(self, scope: Scope) -> Rows:
+    async def generation(self, scope: Scope) -> int:
+        return (await self._fences.fence(scope)).generation
+
+    async def erase(self, scope: Scope, generation: int | None = None) -> Rows:
         """Puts the fence up, and removes everything; answers what is left.
 
         Memory first: without text, intents and revisions nobody completes what a crash left half way.
-        Raises StoreUnavailable, Conflict (somebody writes vectors still).
+        Raises StoreUnavailable, Conflict (somebody writes vectors still), WriteConflict (`generation`, which
+        the caller read, is over).
         """
-        await self._fences.put_up(scope)
+        await self._fences.put_up(scope, generation)
         await self._memory.erase(scope)
         await self._graph.erase(scope)
         try:
@@ -59,12 +63,15 @@ class ScopeErasing:
         await self._memory.erase(scope)
         await self._vectors.erase(scope)
 
-    async def open(self, scope: Scope) -> None:
-        """Writes embedded files anew without what was deleted, and takes the fence down."""
+    async def open(self, scope: Scope, generation: int | None = None) -> None:
+        """Writes embedded files anew without what was deleted, and takes the fence down.
+
+        Raises WriteConflict when `generation` is over.
+        """
         await self._memory.compact()
         if isinstance(self._graph, CompactsFiles):
             await self._graph.compact()
-        await self._fences.take_down(scope)
+        await self._fences.take_down(scope, generation)
 
 
 def stores_out(rows: Rows) -> list[pb.StoreRows]:

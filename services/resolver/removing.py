@@ -23,7 +23,7 @@ from services.resolver.naming import sentence
 from services.resolver.publish import Publisher, Stores
 from services.resolver.unwriting import Named, Unwriting
 from services.stores.graph.port import Records, Revocation
-from services.stores.memory.fences import Purged
+from services.stores.memory.fences import Purged, check_generation
 from services.stores.memory.groups import all_merges, connected
 from services.stores.memory.port import Decision, ErasableMemory
 from services.stores.paging import Page
@@ -142,6 +142,8 @@ class Removing:
         theirs = await self._theirs(scope, request)
         if request.count_only:
             return pb.EraseEntityResponse(stores=stores_out(theirs.rows))
+        if request.HasField("generation"):
+            await check_generation(self._memory.fences, scope, request.generation)
 
         async def build(_known: Revision, revision: Revision) -> Draft:
             return self._draft(scope, request, await self._theirs(scope, request), revision)
@@ -149,8 +151,7 @@ class Removing:
         published = await self._publisher.publish(scope, f"erase:{request.commit_id}", build)
         await self._purge(scope, await self._theirs(scope, request), theirs)
         # What others keep of the graph is void: also of revisions that are past.
-        await self._memory.fences.put_up(scope)
-        await self._memory.fences.take_down(scope)
+        await self._memory.fences.renew(scope)
         return pb.EraseEntityResponse(revision=published.revision, stores=stores_out(theirs.rows))
 
     def _draft(

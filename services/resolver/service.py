@@ -106,7 +106,9 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
         self._merging = Merging(self._graph, parts.stores.readings, self._publisher, parts.now)
         self.mending = Mending(self._publisher, self._revocations, parts.stores.voice, parts.now)
         """Repairs that change what is believed; asked for by upkeep, not by callers."""
-        self._carried = Carried(carried_stores(parts), parts.vocabulary, self.mending, parts.memory.erase)
+        self._carried = Carried(
+            carried_stores(parts), parts.vocabulary, self.mending, parts.memory.erase, parts.memory.fences
+        )
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""

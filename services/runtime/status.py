@@ -68,7 +68,7 @@ def _of_model(exception: models.EngineError) -> ServiceError:
         case models.ModelUnavailable():
             return errors.ModelDown()
         case models.ModelRateLimited():
-            return errors.ModelBusy(retry_after_seconds=exception.retry_after_seconds)
+            return errors.ModelBusy(exception.retry_after_seconds, waited=exception.waited)
         case models.ModelOutputCut():
             return errors.ModelAnswerCut()
         case models.ModelOutputInvalid():

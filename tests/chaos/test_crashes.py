@@ -20,7 +20,7 @@ from tests.chaos import working
 from tests.chaos.working import GRAPH, Fate, Installation, Nursery, an_installation
 from tests.e2e.talking import day
 
-pytestmark = [pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.timeout(900)]
 
 KILLED, STOPPED = int(signal.SIGKILL), int(signal.SIGSTOP)
 LONG = " 7" * 620
@@ -138,14 +138,21 @@ async def test_workers_that_die_one_after_the_other_leave_what_one_would(
         await check(installation, [(one, 1, KILLED) for one in milestones], undisturbed)
 
 
-ELSEWHERE = {Milestone.ARCHIVED}
-"""What the story does not come by: time begins it. tests/e2e/test_retaining.py cuts it."""
+POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
+ELSEWHERE = {
+    Milestone.IMPORTING,
+    Milestone.ERASING,
+    Milestone.EMPTIED,
+    Milestone.ERASED,
+    Milestone.ARCHIVED,
+}
+"""Not of this story: test_sleepers.py cuts these; tests/e2e/test_retaining.py what time begins."""
 TIMES = {Milestone.CLAIMED: 2, Milestone.STAGED: 2, Milestone.SETTLING: 2, Milestone.PAID: 2}
 """The second time instead of the first: of a later job, or another chunk."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize("database", ["sqlite", POSTGRES])
 @pytest.mark.parametrize("milestone", [one for one in Milestone if one not in ELSEWHERE])
 async def test_a_death_at_any_milestone_changes_nothing_in_the_end(
     database: str,
@@ -172,15 +179,15 @@ ASLEEP = [
 ]
 
 
-@pytest.mark.postgres
+@pytest.mark.parametrize("database", [pytest.param("sqlite", marks=pytest.mark.slow), POSTGRES])
 @pytest.mark.parametrize(
     "milestone",
     [pytest.param(one, marks=() if one is DAILY else pytest.mark.slow) for one in ASLEEP],
 )
 async def test_a_process_that_wakes_after_its_work_was_taken_over_changes_nothing(
-    milestone: Milestone, tmp_path: Path, nursery: Nursery, request: pytest.FixtureRequest
+    database: str, milestone: Milestone, tmp_path: Path, nursery: Nursery, request: pytest.FixtureRequest
 ) -> None:
-    async with an_installation_on("postgres", tmp_path, nursery, request) as installation:
+    async with an_installation_on(database, tmp_path, nursery, request) as installation:
         sleeper = installation.start("sleeper", [(milestone, 1, STOPPED)])
         asking = asyncio.ensure_future(installation.call("memory", "AddEpisode", document("v1", 0)))
         await sleeper.asleep()
@@ -188,7 +195,8 @@ async def test_a_process_that_wakes_after_its_work_was_taken_over_changes_nothin
         installation.start("other")
         added = await installation.call("memory", "AddEpisode", document("v1", 0))
         settings = GatewaySettings(**installation.settings())
-        handed = await asyncio.to_thread(hand_over, settings.workflows_url, "sleeper")
+        workflows = settings.url(settings.workflows_url, "workflows.db")
+        handed = await asyncio.to_thread(hand_over, workflows, "sleeper")
         assert handed == [added.job.job_id]
         ended = await installation.end_of(added.job.job_id)
         assert ended.state == job_pb2.JOB_STATE_SUCCEEDED

@@ -8,8 +8,8 @@ from services.domain.identity import Merge, MergeKind
 from services.domain.ids import EntityId, EpisodeId, PassageId, RecordId, Revision, VoiceId
 from services.domain.instants import Instant
 from services.domain.records import Judge
-from services.stores.errors import ScopeErased
-from services.stores.memory.fences import Purged, Rewritten
+from services.stores.errors import ScopeErased, WriteConflict
+from services.stores.memory.fences import Purged, Rewritten, check_generation
 from services.stores.memory.port import Decision
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
@@ -53,6 +53,32 @@ class ErasingContract:
             await memory.text.save(SCOPE, [episode("e")], [], None, text)
         now = (await memory.revisions.state(SCOPE, "c")).generation
         await memory.revisions.begin(SCOPE, Revision(0), "c", Instant(1), b"", "{}", now)
+
+    async def test_who_slept_through_an_erasure_neither_begins_nor_ends_another(
+        self, memory: SqlMemory
+    ) -> None:
+        fences = memory.fences
+        read = (await fences.fence(SCOPE)).generation
+        up = await fences.put_up(SCOPE, read)
+        assert await fences.put_up(SCOPE, read) == up, "whose answer was lost"
+        assert await fences.put_up(SCOPE, up.generation) == up
+        with pytest.raises(WriteConflict):
+            await fences.renew(SCOPE, up.generation)
+        down = await fences.take_down(SCOPE, up.generation)
+        assert await fences.take_down(SCOPE, up.generation) == down
+        late = (fences.put_up(SCOPE, read), fences.put_up(SCOPE, up.generation), fences.renew(SCOPE, read))
+        for turning in late:
+            with pytest.raises(WriteConflict):
+                await turning
+        assert await fences.fence(SCOPE) == down
+        await check_generation(fences, SCOPE, down.generation)
+        renewed = await fences.renew(SCOPE, down.generation)
+        assert (renewed.generation > down.generation, renewed.up) == (True, False)
+        for slept in (down.generation, read):
+            with pytest.raises(WriteConflict):
+                await check_generation(fences, SCOPE, slept)
+        with pytest.raises(WriteConflict):
+            await fences.take_down(SCOPE, up.generation)
 
     async def test_an_erased_scope_has_no_rows_and_keeps_its_fence(self, memory: SqlMemory) -> None:
         await everything(memory, SCOPE)

@@ -18,6 +18,7 @@ from gateway.errors import (
 )
 from gateway.store.calls import Call, CallFilter
 from gateway.store.job_values import JobKind, JobState, Order, Outcome
+from gateway.store.lease import JobTakenOver
 from gateway.store.requests import RequestName
 from gateway.store.stores import Stores, open_stores
 from gateway.store.tables import LEDGER, journal_groups
@@ -36,7 +37,7 @@ NOTES, OTHER, TWIN = graph(ACME, "notes"), graph(ACME, "other"), graph(GLOBEX, "
 WHOLE = Scope(ACME, GraphId(""))
 WORD = "zanzibarcanary"
 
-ERASED_TABLES = {"graphs", "ingestion_rules", "requests", "calls", "jobs", "outbox"}
+ERASED_TABLES = {"graphs", "ingestion_rules", "requests", "calls", "jobs", "outbox", "follow_ups"}
 EMPTIED_TABLES = {"holds", "journal_groups", "api_keys", "tenants"}
 WITHOUT_CONTENT = {
     "accounts",
@@ -172,7 +173,7 @@ async def test_content_goes_and_the_ledger_stays(stores: Stores) -> None:
         await stores.jobs.finish(job.id, Outcome(JobState.CANCELLED, MicroCredits(0), JobResult()))
     counted = await stores.content.rows(NOTES, marked)
     assert counted == {"requests": 3, "calls": 1, "jobs": 2} | dict.fromkeys(
-        ("artifacts", "job_chunks", "job_events", "job_progress"), 1
+        ("artifacts", "job_chunks", "job_events", "job_progress", "follow_ups"), 1
     )
     for _ in range(2):
         await stores.content.erase(NOTES, marked)
@@ -201,6 +202,20 @@ async def test_content_goes_and_the_ledger_stays(stores: Stores) -> None:
     # Made anew under the same ids, as if it had never been.
     _, created = await stores.graphs.create(NOTES, GraphSettings())
     assert created
+    anew = (await stores.jobs.accept(order(NOTES, "anew"))).job
+    # A run of the erasure that slept until now finds it over, whatever it was about to do.
+    late = (
+        lambda: stores.content.to_end(NOTES, marked),
+        lambda: stores.content.erase(NOTES, marked),
+        lambda: stores.content.remove_graph(NOTES, marked),
+        lambda: stores.content.erase_tenant(NOTES, marked),
+    )
+    for doing in late:
+        with pytest.raises(JobTakenOver):
+            await doing()
+    await stores.erasures.finish(marked, NOTES, [])
+    await stores.graphs.check(NOTES)
+    assert await stores.jobs.find(anew.id) == anew
 
 
 async def test_a_tenant_goes_with_its_keys(stores: Stores) -> None:
@@ -212,9 +227,9 @@ async def test_a_tenant_goes_with_its_keys(stores: Stores) -> None:
     for job in await stores.content.jobs(WHOLE, marked):
         await stores.jobs.finish(job.id, Outcome(JobState.CANCELLED, MicroCredits(0), JobResult()))
     for row in await stores.graphs.every(ACME):
-        await stores.graphs.remove(row.scope)
+        await stores.content.remove_graph(row.scope, marked)
     await stores.content.erase(WHOLE, marked)
-    await stores.content.erase_tenant(WHOLE)
+    await stores.content.erase_tenant(WHOLE, marked)
     assert await stores.content.rows(WHOLE, marked) == {}
     await stores.erasures.finish(marked, WHOLE, [])
     await end(stores, marked)

@@ -90,6 +90,12 @@ class PostgresServer:
         self.halt()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    @property
+    def pid(self) -> int:
+        """Of the server's first process."""
+        assert self._process is not None
+        return self._process.pid
+
     def url(self, database: str) -> str:
         return f"postgresql://palimpsest@127.0.0.1:{self.port}/{database}"
 

@@ -1,6 +1,6 @@
 """A model that answers badly or not at all: the text is kept, repaired, or failed for a reason that is named.
 
-All cases run at the same time, each with a tenant of its own, before the first is looked at.
+All cases run, a few at a time, each with a tenant of its own, before the first is looked at.
 """
 
 import asyncio
@@ -97,10 +97,11 @@ BADLY = [
     Case(
         "Vera",
         of_world(replies.rate_limited(0.05)),
-        ENGINE_ATTEMPTS * STEP_ATTEMPTS,
+        ENGINE_ATTEMPTS,
         "MODEL_RATE_LIMITED",
         retryable=True,
     ),
+    Case("Ulla", of_world(replies.rate_limited(90)), 1, "MODEL_RATE_LIMITED", retryable=True),
     Case(
         "Willi",
         of_world(replies.dropped()),
@@ -140,11 +141,13 @@ async def ended(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mappi
         settings = server.settings(max_attempts=ENGINE_ATTEMPTS, breaker_failures=1_000)
         engine = OpenAIEngine(settings)
         async with a_product(folder, engine, now=lambda: on("2026-08-01")) as product:
+            few = asyncio.Semaphore(6)
 
             async def run(case: Case) -> Ended:
-                memory = Memory(await product.tenant(case.who), "notes")
-                before = await balance(memory.tenant)
-                job = await memory.say(f"{case.who} joined the team.", SAID_ON)
+                async with few:
+                    memory = Memory(await product.tenant(case.who), "notes")
+                    before = await balance(memory.tenant)
+                    job = await memory.say(f"{case.who} joined the team.", SAID_ON)
                 calls = [asked for asked in server.of_task(case.task) if case.who in asked.user]
                 return Ended(memory, job, before, len(calls))
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from palimpsest.internal.v1 import erasing_pb2 as pb
+from palimpsest.internal.v1 import resolver_carrying_pb2 as carrying_pb
 from services.domain.errors import EntityNotFound
 from services.domain.ids import EntityId, Revision
 from services.preprocessor.index import PassageIndex
 from services.preprocessor.mentions import MentionErasing
-from services.stores.errors import ScopeErased
+from services.stores.errors import ScopeErased, WriteConflict
 from services.stores.vectors.port import Collection
 from tests.builders import on
 from tests.integration.resolving import World, a_world, said
@@ -115,3 +116,31 @@ async def test_a_writer_who_is_overtaken_by_an_erasure_leaves_nothing(world: Wor
     await claim(world, "one", ("Ada", "likes", "tea"), "2021-01-01")
     assert await world.memory.revisions.current(world.scope) == 1
     assert [row[0] for row in await world.timeline("ada", "likes")] == ["tea"]
+
+
+async def test_a_call_that_slept_through_an_erasure_or_an_import_does_nothing(world: World) -> None:
+    """Whoever sent it had read the generation before; its process slept between that and the call."""
+    scope, resolver = world.scope, world.resolver
+    index = PassageIndex(world.vectors, world.parts.embedder)
+    mentions = MentionErasing(world.memory.text, world.memory, index)
+    read = (await resolver.read_generation(scope, pb.ReadGenerationRequest())).generation
+    await resolver.erase_scope(scope, pb.EraseScopeRequest(generation=read))
+    await resolver.open_scope(scope, pb.OpenScopeRequest(generation=read | 1))
+    await claim(world, "one", ("Ada", "likes", "tea"), "2021-01-01")
+    ada = pb.Erased(entity_ids=[await id_of(world, "Ada")], names=["ada"])
+    asked: list[tuple[Any, Any]] = [
+        (resolver.erase_scope, pb.EraseScopeRequest(generation=read)),
+        (resolver.erase_entity, pb.EraseEntityRequest(commit_id="e", erased=ada, generation=read)),
+        (mentions, pb.EraseMentionsRequest(erased=ada, generation=read)),
+        (resolver.import_, carrying_pb.ImportRequest(revision=9, lines=b"{}", generation=read)),
+        (resolver.discard_import, carrying_pb.DiscardImportRequest(generation=read)),
+    ]
+    for call, request in asked:
+        with pytest.raises(WriteConflict):
+            await call(scope, request)
+    assert [row[0] for row in await world.timeline("ada", "likes")] == ["tea"]
+    now = (await resolver.read_generation(scope, pb.ReadGenerationRequest())).generation
+    discarded = await resolver.discard_import(scope, carrying_pb.DiscardImportRequest(generation=now))
+    assert discarded.generation > now
+    with pytest.raises(WriteConflict):
+        await resolver.import_(scope, carrying_pb.ImportRequest(revision=9, lines=b"{}", generation=now))

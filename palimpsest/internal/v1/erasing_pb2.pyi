@@ -67,6 +67,45 @@ class StoreRows(_message.Message):
 Global___StoreRows: _TypeAlias = StoreRows  # noqa: Y015
 
 @_typing.final
+class ReadGenerationRequest(_message.Message):
+    """Asks which generation of a graph there is: erasures and imports that begin or end make another."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadGenerationRequest: _TypeAlias = ReadGenerationRequest  # noqa: Y015
+
+@_typing.final
+class ReadGenerationResponse(_message.Message):
+    """It."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GENERATION_FIELD_NUMBER: _builtins.int
+    generation: _builtins.int
+    """Even; odd while the graph is erased."""
+    def __init__(
+        self,
+        *,
+        generation: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadGenerationResponse: _TypeAlias = ReadGenerationResponse  # noqa: Y015
+
+@_typing.final
 class CountScopeRequest(_message.Message):
     """Asks how much there is of a graph. Reads are strong: what was written by anybody is seen."""
 
@@ -113,14 +152,21 @@ class EraseScopeRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    GENERATION_FIELD_NUMBER: _builtins.int
+    generation: _builtins.int
+    """The generation of the graph that the caller read; refused when it is over. Absent: any."""
     def __init__(
         self,
+        *,
+        generation: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "generation", b"generation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "generation", b"generation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__generation: _TypeAlias = _typing.Literal["generation"]  # noqa: Y015
+    _WhichOneofArgType__generation: _TypeAlias = _typing.Literal["_generation", b"_generation"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__generation) -> _WhichOneofReturnType__generation | None: ...
 
 Global___EraseScopeRequest: _TypeAlias = EraseScopeRequest  # noqa: Y015
 
@@ -154,14 +200,21 @@ class OpenScopeRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    GENERATION_FIELD_NUMBER: _builtins.int
+    generation: _builtins.int
+    """The generation of the graph that the caller read; refused when it is over. Absent: any."""
     def __init__(
         self,
+        *,
+        generation: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "generation", b"generation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "generation", b"generation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__generation: _TypeAlias = _typing.Literal["generation"]  # noqa: Y015
+    _WhichOneofArgType__generation: _TypeAlias = _typing.Literal["_generation", b"_generation"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__generation) -> _WhichOneofReturnType__generation | None: ...
 
 Global___OpenScopeRequest: _TypeAlias = OpenScopeRequest  # noqa: Y015
 
@@ -278,8 +331,11 @@ class EraseMentionsRequest(_message.Message):
 
     ERASED_FIELD_NUMBER: _builtins.int
     COUNT_ONLY_FIELD_NUMBER: _builtins.int
+    GENERATION_FIELD_NUMBER: _builtins.int
     count_only: _builtins.bool
     """Nothing is removed: how much would be?"""
+    generation: _builtins.int
+    """The generation of the graph that the caller read; refused when it is over. Absent: any."""
     @_builtins.property
     def erased(self) -> Global___Erased:
         """Whom."""
@@ -289,12 +345,15 @@ class EraseMentionsRequest(_message.Message):
         *,
         erased: Global___Erased | None = ...,
         count_only: _builtins.bool = ...,
+        generation: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["erased", b"erased"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "erased", b"erased", "generation", b"generation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["count_only", b"count_only", "erased", b"erased"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "count_only", b"count_only", "erased", b"erased", "generation", b"generation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__generation: _TypeAlias = _typing.Literal["generation"]  # noqa: Y015
+    _WhichOneofArgType__generation: _TypeAlias = _typing.Literal["_generation", b"_generation"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__generation) -> _WhichOneofReturnType__generation | None: ...
 
 Global___EraseMentionsRequest: _TypeAlias = EraseMentionsRequest  # noqa: Y015
 
@@ -359,12 +418,15 @@ class EraseEntityRequest(_message.Message):
     ERASED_FIELD_NUMBER: _builtins.int
     PASSAGE_IDS_FIELD_NUMBER: _builtins.int
     COUNT_ONLY_FIELD_NUMBER: _builtins.int
+    GENERATION_FIELD_NUMBER: _builtins.int
     commit_id: _builtins.str
     """Idempotency key, unique within the graph."""
     actor: _builtins.str
     """Who asked."""
     count_only: _builtins.bool
     """Nothing is removed: how much would be?"""
+    generation: _builtins.int
+    """The generation of the graph that the caller read; refused when it is over. Absent: any."""
     @_builtins.property
     def erased(self) -> Global___Erased:
         """Whom."""
@@ -381,12 +443,15 @@ class EraseEntityRequest(_message.Message):
         erased: Global___Erased | None = ...,
         passage_ids: _abc.Iterable[_builtins.str] | None = ...,
         count_only: _builtins.bool = ...,
+        generation: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["erased", b"erased"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "erased", b"erased", "generation", b"generation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "commit_id", b"commit_id", "count_only", b"count_only", "erased", b"erased", "passage_ids", b"passage_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "actor", b"actor", "commit_id", b"commit_id", "count_only", b"count_only", "erased", b"erased", "generation", b"generation", "passage_ids", b"passage_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__generation: _TypeAlias = _typing.Literal["generation"]  # noqa: Y015
+    _WhichOneofArgType__generation: _TypeAlias = _typing.Literal["_generation", b"_generation"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__generation) -> _WhichOneofReturnType__generation | None: ...
 
 Global___EraseEntityRequest: _TypeAlias = EraseEntityRequest  # noqa: Y015
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.palimpsest/internal/v1/resolver_carrying.proto\x12\x16palimpsest.internal.v1\"%\n\rExportRequest\x12\x14\n\x0cwith_vectors\x18\x01 \x01(\x08\"\x95\x01\n\x0e\x45xportResponse\x12\x34\n\x05\x62\x65gun\x18\x01 \x01(\x0b\x32#.palimpsest.internal.v1.ExportBegunH\x00\x12\x0f\n\x05lines\x18\x02 \x01(\x0cH\x00\x12\x34\n\x05\x65nded\x18\x03 \x01(\x0b\x32#.palimpsest.internal.v1.ExportEndedH\x00\x42\x06\n\x04part\"S\n\x0b\x45xportBegun\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\r\n\x05until\x18\x02 \x01(\x03\x12\x10\n\x08\x65mbedder\x18\x03 \x01(\t\x12\x11\n\tdimension\x18\x04 \x01(\x05\"}\n\x0b\x45xportEnded\x12?\n\x06\x63ounts\x18\x01 \x03(\x0b\x32/.palimpsest.internal.v1.ExportEnded.CountsEntry\x1a-\n\x0b\x43ountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"U\n\rImportRequest\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\r\n\x05lines\x18\x02 \x01(\x0c\x12\x10\n\x08\x65mbedder\x18\x03 \x01(\t\x12\x11\n\tdimension\x18\x04 \x01(\x05\"\x1f\n\x0eImportResponse\x12\r\n\x05items\x18\x01 \x01(\x03\"\'\n\x13VerifyImportRequest\x12\x10\n\x08revision\x18\x01 \x01(\x03\"\x9e\x01\n\x14VerifyImportResponse\x12R\n\x0b\x64ifferences\x18\x01 \x03(\x0b\x32=.palimpsest.internal.v1.VerifyImportResponse.DifferencesEntry\x1a\x32\n\x10\x44ifferencesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x16\n\x14\x44iscardImportRequest\"\x17\n\x15\x44iscardImportResponse\"@\n\x0eRebuildRequest\x12\x0c\n\x04part\x18\x01 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\"\xdd\x02\n\x0fRebuildResponse\x12\r\n\x05parts\x18\x01 \x01(\x05\x12\x11\n\tlooked_at\x18\x02 \x01(\x03\x12G\n\x08repaired\x18\x03 \x03(\x0b\x32\x35.palimpsest.internal.v1.RebuildResponse.RepairedEntry\x12?\n\x04left\x18\x04 \x03(\x0b\x32\x31.palimpsest.internal.v1.RebuildResponse.LeftEntry\x12\x0f\n\x07vectors\x18\x05 \x01(\x03\x12\r\n\x05\x61\x66ter\x18\x06 \x01(\t\x12\x10\n\x08revision\x18\x07 \x01(\x03\x12\x0e\n\x06\x63hecks\x18\x08 \x01(\x08\x1a/\n\rRepairedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a+\n\tLeftEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n.palimpsest/internal/v1/resolver_carrying.proto\x12\x16palimpsest.internal.v1\"%\n\rExportRequest\x12\x14\n\x0cwith_vectors\x18\x01 \x01(\x08\"\x95\x01\n\x0e\x45xportResponse\x12\x34\n\x05\x62\x65gun\x18\x01 \x01(\x0b\x32#.palimpsest.internal.v1.ExportBegunH\x00\x12\x0f\n\x05lines\x18\x02 \x01(\x0cH\x00\x12\x34\n\x05\x65nded\x18\x03 \x01(\x0b\x32#.palimpsest.internal.v1.ExportEndedH\x00\x42\x06\n\x04part\"S\n\x0b\x45xportBegun\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\r\n\x05until\x18\x02 \x01(\x03\x12\x10\n\x08\x65mbedder\x18\x03 \x01(\t\x12\x11\n\tdimension\x18\x04 \x01(\x05\"}\n\x0b\x45xportEnded\x12?\n\x06\x63ounts\x18\x01 \x03(\x0b\x32/.palimpsest.internal.v1.ExportEnded.CountsEntry\x1a-\n\x0b\x43ountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"}\n\rImportRequest\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\r\n\x05lines\x18\x02 \x01(\x0c\x12\x10\n\x08\x65mbedder\x18\x03 \x01(\t\x12\x11\n\tdimension\x18\x04 \x01(\x05\x12\x17\n\ngeneration\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\r\n\x0b_generation\"\x1f\n\x0eImportResponse\x12\r\n\x05items\x18\x01 \x01(\x03\"\'\n\x13VerifyImportRequest\x12\x10\n\x08revision\x18\x01 \x01(\x03\"\x9e\x01\n\x14VerifyImportResponse\x12R\n\x0b\x64ifferences\x18\x01 \x03(\x0b\x32=.palimpsest.internal.v1.VerifyImportResponse.DifferencesEntry\x1a\x32\n\x10\x44ifferencesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\">\n\x14\x44iscardImportRequest\x12\x17\n\ngeneration\x18\x01 \x01(\x03H\x00\x88\x01\x01\x42\r\n\x0b_generation\"+\n\x15\x44iscardImportResponse\x12\x12\n\ngeneration\x18\x01 \x01(\x03\"@\n\x0eRebuildRequest\x12\x0c\n\x04part\x18\x01 \x01(\x05\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\"\xdd\x02\n\x0fRebuildResponse\x12\r\n\x05parts\x18\x01 \x01(\x05\x12\x11\n\tlooked_at\x18\x02 \x01(\x03\x12G\n\x08repaired\x18\x03 \x03(\x0b\x32\x35.palimpsest.internal.v1.RebuildResponse.RepairedEntry\x12?\n\x04left\x18\x04 \x03(\x0b\x32\x31.palimpsest.internal.v1.RebuildResponse.LeftEntry\x12\x0f\n\x07vectors\x18\x05 \x01(\x03\x12\r\n\x05\x61\x66ter\x18\x06 \x01(\t\x12\x10\n\x08revision\x18\x07 \x01(\x03\x12\x0e\n\x06\x63hecks\x18\x08 \x01(\x08\x1a/\n\rRepairedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x1a+\n\tLeftEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -50,25 +50,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EXPORTENDED_COUNTSENTRY']._serialized_start=430
   _globals['_EXPORTENDED_COUNTSENTRY']._serialized_end=475
   _globals['_IMPORTREQUEST']._serialized_start=477
-  _globals['_IMPORTREQUEST']._serialized_end=562
-  _globals['_IMPORTRESPONSE']._serialized_start=564
-  _globals['_IMPORTRESPONSE']._serialized_end=595
-  _globals['_VERIFYIMPORTREQUEST']._serialized_start=597
-  _globals['_VERIFYIMPORTREQUEST']._serialized_end=636
-  _globals['_VERIFYIMPORTRESPONSE']._serialized_start=639
-  _globals['_VERIFYIMPORTRESPONSE']._serialized_end=797
-  _globals['_VERIFYIMPORTRESPONSE_DIFFERENCESENTRY']._serialized_start=747
-  _globals['_VERIFYIMPORTRESPONSE_DIFFERENCESENTRY']._serialized_end=797
-  _globals['_DISCARDIMPORTREQUEST']._serialized_start=799
-  _globals['_DISCARDIMPORTREQUEST']._serialized_end=821
-  _globals['_DISCARDIMPORTRESPONSE']._serialized_start=823
-  _globals['_DISCARDIMPORTRESPONSE']._serialized_end=846
-  _globals['_REBUILDREQUEST']._serialized_start=848
-  _globals['_REBUILDREQUEST']._serialized_end=912
-  _globals['_REBUILDRESPONSE']._serialized_start=915
-  _globals['_REBUILDRESPONSE']._serialized_end=1264
-  _globals['_REBUILDRESPONSE_REPAIREDENTRY']._serialized_start=1172
-  _globals['_REBUILDRESPONSE_REPAIREDENTRY']._serialized_end=1219
-  _globals['_REBUILDRESPONSE_LEFTENTRY']._serialized_start=1221
-  _globals['_REBUILDRESPONSE_LEFTENTRY']._serialized_end=1264
+  _globals['_IMPORTREQUEST']._serialized_end=602
+  _globals['_IMPORTRESPONSE']._serialized_start=604
+  _globals['_IMPORTRESPONSE']._serialized_end=635
+  _globals['_VERIFYIMPORTREQUEST']._serialized_start=637
+  _globals['_VERIFYIMPORTREQUEST']._serialized_end=676
+  _globals['_VERIFYIMPORTRESPONSE']._serialized_start=679
+  _globals['_VERIFYIMPORTRESPONSE']._serialized_end=837
+  _globals['_VERIFYIMPORTRESPONSE_DIFFERENCESENTRY']._serialized_start=787
+  _globals['_VERIFYIMPORTRESPONSE_DIFFERENCESENTRY']._serialized_end=837
+  _globals['_DISCARDIMPORTREQUEST']._serialized_start=839
+  _globals['_DISCARDIMPORTREQUEST']._serialized_end=901
+  _globals['_DISCARDIMPORTRESPONSE']._serialized_start=903
+  _globals['_DISCARDIMPORTRESPONSE']._serialized_end=946
+  _globals['_REBUILDREQUEST']._serialized_start=948
+  _globals['_REBUILDREQUEST']._serialized_end=1012
+  _globals['_REBUILDRESPONSE']._serialized_start=1015
+  _globals['_REBUILDRESPONSE']._serialized_end=1364
+  _globals['_REBUILDRESPONSE_REPAIREDENTRY']._serialized_start=1272
+  _globals['_REBUILDRESPONSE_REPAIREDENTRY']._serialized_end=1319
+  _globals['_REBUILDRESPONSE_LEFTENTRY']._serialized_start=1321
+  _globals['_REBUILDRESPONSE_LEFTENTRY']._serialized_end=1364
 # @@protoc_insertion_point(module_scope)

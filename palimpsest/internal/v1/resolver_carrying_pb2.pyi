@@ -164,6 +164,7 @@ class ImportRequest(_message.Message):
     LINES_FIELD_NUMBER: _builtins.int
     EMBEDDER_FIELD_NUMBER: _builtins.int
     DIMENSION_FIELD_NUMBER: _builtins.int
+    GENERATION_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The revision that was exported."""
     lines: _builtins.bytes
@@ -172,6 +173,8 @@ class ImportRequest(_message.Message):
     """The embedder that made their vectors; of another they are made anew."""
     dimension: _builtins.int
     """Its dimension."""
+    generation: _builtins.int
+    """The generation of the graph that the caller read; refused when it is over. Absent: any."""
     def __init__(
         self,
         *,
@@ -179,12 +182,15 @@ class ImportRequest(_message.Message):
         lines: _builtins.bytes = ...,
         embedder: _builtins.str = ...,
         dimension: _builtins.int = ...,
+        generation: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "generation", b"generation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dimension", b"dimension", "embedder", b"embedder", "lines", b"lines", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "dimension", b"dimension", "embedder", b"embedder", "generation", b"generation", "lines", b"lines", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__generation: _TypeAlias = _typing.Literal["generation"]  # noqa: Y015
+    _WhichOneofArgType__generation: _TypeAlias = _typing.Literal["_generation", b"_generation"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__generation) -> _WhichOneofReturnType__generation | None: ...
 
 Global___ImportRequest: _TypeAlias = ImportRequest  # noqa: Y015
 
@@ -282,14 +288,21 @@ class DiscardImportRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    GENERATION_FIELD_NUMBER: _builtins.int
+    generation: _builtins.int
+    """The generation of the graph that the caller read; refused when it is over. Absent: any."""
     def __init__(
         self,
+        *,
+        generation: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "generation", b"generation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_generation", b"_generation", "generation", b"generation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__generation: _TypeAlias = _typing.Literal["generation"]  # noqa: Y015
+    _WhichOneofArgType__generation: _TypeAlias = _typing.Literal["_generation", b"_generation"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__generation) -> _WhichOneofReturnType__generation | None: ...
 
 Global___DiscardImportRequest: _TypeAlias = DiscardImportRequest  # noqa: Y015
 
@@ -299,12 +312,17 @@ class DiscardImportResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    GENERATION_FIELD_NUMBER: _builtins.int
+    generation: _builtins.int
+    """The generation from now on: whoever read another one writes nothing any more."""
     def __init__(
         self,
+        *,
+        generation: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["generation", b"generation"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

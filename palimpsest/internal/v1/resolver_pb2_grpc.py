@@ -110,6 +110,11 @@ class ResolverServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
                 _registered_method=True)
+        self.ReadGeneration = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/ReadGeneration',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationResponse.FromString,
+                _registered_method=True)
         self.Archive = channel.unary_unary(
                 '/palimpsest.internal.v1.ResolverService/Archive',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__archiving__pb2.ArchiveRequest.SerializeToString,
@@ -274,6 +279,13 @@ class ResolverServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadGeneration(self, request, context):
+        """Tells the generation of a graph, for who is about to erase or import it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Archive(self, request, context):
         """Archives what long ended, of one page of the graph. Idempotent by commit id.
         """
@@ -430,6 +442,11 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     servicer.Split,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.SerializeToString,
+            ),
+            'ReadGeneration': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadGeneration,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationResponse.SerializeToString,
             ),
             'Archive': grpc.unary_unary_rpc_method_handler(
                     servicer.Archive,
@@ -871,6 +888,33 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/Split',
             palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_resolver__entities__pb2.SplitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadGeneration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/ReadGeneration',
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_erasing__pb2.ReadGenerationResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -66,6 +66,8 @@ class ResolverServiceStub:
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _grpc.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]
     """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+    ReadGeneration: _grpc.UnaryUnaryMultiCallable[_erasing_pb2.ReadGenerationRequest, _erasing_pb2.ReadGenerationResponse]
+    """Tells the generation of a graph, for who is about to erase or import it."""
     Archive: _grpc.UnaryUnaryMultiCallable[_resolver_archiving_pb2.ArchiveRequest, _resolver_archiving_pb2.ArchiveResponse]
     """Archives what long ended, of one page of the graph. Idempotent by commit id."""
     RestoreArchived: _grpc.UnaryUnaryMultiCallable[_resolver_archiving_pb2.RestoreArchivedRequest, _resolver_archiving_pb2.RestoreArchivedResponse]
@@ -124,6 +126,8 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Makes entities read as another and publishes a revision. Idempotent by commit id."""
     Split: _aio.UnaryUnaryMultiCallable[_resolver_entities_pb2.SplitRequest, _resolver_entities_pb2.SplitResponse]  # type: ignore[assignment]
     """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+    ReadGeneration: _aio.UnaryUnaryMultiCallable[_erasing_pb2.ReadGenerationRequest, _erasing_pb2.ReadGenerationResponse]  # type: ignore[assignment]
+    """Tells the generation of a graph, for who is about to erase or import it."""
     Archive: _aio.UnaryUnaryMultiCallable[_resolver_archiving_pb2.ArchiveRequest, _resolver_archiving_pb2.ArchiveResponse]  # type: ignore[assignment]
     """Archives what long ended, of one page of the graph. Idempotent by commit id."""
     RestoreArchived: _aio.UnaryUnaryMultiCallable[_resolver_archiving_pb2.RestoreArchivedRequest, _resolver_archiving_pb2.RestoreArchivedResponse]  # type: ignore[assignment]
@@ -263,6 +267,14 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_entities_pb2.SplitResponse, _abc.Awaitable[_resolver_entities_pb2.SplitResponse]]:
         """Makes an entity read as itself again and publishes a revision. Idempotent by commit id."""
+
+    @_abc_1.abstractmethod
+    def ReadGeneration(
+        self,
+        request: _erasing_pb2.ReadGenerationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_erasing_pb2.ReadGenerationResponse, _abc.Awaitable[_erasing_pb2.ReadGenerationResponse]]:
+        """Tells the generation of a graph, for who is about to erase or import it."""
 
     @_abc_1.abstractmethod
     def Archive(

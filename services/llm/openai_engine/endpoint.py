@@ -111,16 +111,20 @@ class Endpoint:
         self, tenant: TenantId | None, send: Callable[[], Awaitable[T]], is_whole: Callable[[T], bool]
     ) -> T:
         settings = self.settings
-        async for attempt in stamina.retry_context(
-            on=self._backoff,
-            attempts=settings.max_attempts,
-            timeout=None,
-            wait_initial=settings.retry_initial_wait_seconds,
-            wait_max=settings.retry_max_wait_seconds,
-            wait_jitter=settings.retry_initial_wait_seconds,
-        ):
-            with attempt:
-                return await self._once(tenant, send, is_whole)
+        try:
+            async for attempt in stamina.retry_context(
+                on=self._backoff,
+                attempts=settings.max_attempts,
+                timeout=None,
+                wait_initial=settings.retry_initial_wait_seconds,
+                wait_max=settings.retry_max_wait_seconds,
+                wait_jitter=settings.retry_initial_wait_seconds,
+            ):
+                with attempt:
+                    return await self._once(tenant, send, is_whole)
+        except ModelRateLimited as limited:
+            limited.waited = settings.max_attempts > 1 and self._may_wait(limited)
+            raise
         raise AssertionError("the last attempt returns or raises")
 
     async def _once(
@@ -154,11 +158,15 @@ class Endpoint:
         if isinstance(error, errors.WaitUntold):
             return True
         if isinstance(error, ModelRateLimited):
-            if error.retry_after_seconds > self.settings.max_retry_after_seconds:
+            if not self._may_wait(error):
                 return False
             self._pace.hold(error.retry_after_seconds)
             return error.retry_after_seconds
         return isinstance(error, ModelUnavailable) and not isinstance(error, BreakerOpen)
+
+    def _may_wait(self, error: ModelRateLimited) -> bool:
+        """Whether the wait is short enough to be waited for here; a longer one is the caller's."""
+        return error.retry_after_seconds <= self.settings.max_retry_after_seconds
 
 
 def _recorded(settings: EndpointSettings) -> httpx2.AsyncClient | None:

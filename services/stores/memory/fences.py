@@ -12,6 +12,7 @@ from typing import Protocol
 from services.domain.ids import PassageId, RecordId, StatementId, VoiceId
 from services.domain.memory import DocumentVersion, Episode
 from services.domain.scope import Scope
+from services.stores.errors import WriteConflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,32 @@ class FenceStore(Protocol):
 
     async def fence(self, scope: Scope) -> Fence: ...
 
-    async def put_up(self, scope: Scope) -> Fence:
-        """From now on nothing is written to the graph. Idempotent while it is up."""
+    async def put_up(self, scope: Scope, generation: int | None = None) -> Fence:
+        """From now on nothing is written to the graph. Idempotent while it is up.
+
+        `generation` is what the caller read: raises WriteConflict when it is over, as for a process that
+        slept while another did its work.
+        """
         ...
 
-    async def take_down(self, scope: Scope) -> Fence:
-        """The graph may be written anew, by those who know it as it is now. Idempotent."""
+    async def take_down(self, scope: Scope, generation: int | None = None) -> Fence:
+        """The graph may be written anew, by those who know it as it is now. Idempotent.
+
+        Raises WriteConflict as `put_up`.
+        """
         ...
+
+    async def renew(self, scope: Scope, generation: int | None = None) -> Fence:
+        """Another generation of a graph that is not erased: what others read of it is void, and they write
+        nothing. Not idempotent. Raises WriteConflict as `put_up`, and while the fence is up.
+        """
+        ...
+
+
+async def check_generation(fences: FenceStore, scope: Scope, generation: int) -> None:
+    """For who does what no fence could hold: raises WriteConflict when a generation that was read is over."""
+    if (await fences.fence(scope)).generation != generation:
+        raise WriteConflict("another generation of the graph")
 
 
 @dataclass(frozen=True, slots=True)

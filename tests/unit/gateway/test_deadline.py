@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.errors import DeadlineTooShort
+from gateway.errors import DeadlineTooShort, Overloaded
 from gateway.interceptors.call import DOWNSTREAM_MARGIN_SECONDS, Call
 from gateway.interceptors.deadline import LEAST_SECONDS, DeadlineCap
 from gateway.keys import KeyScope
@@ -48,6 +48,17 @@ async def test_with_too_little_time_no_work_is_begun(remaining: float) -> None:
 async def test_work_that_takes_too_long_is_ended() -> None:
     with pytest.raises(DeadlineTooShort):
         async with DeadlineCap().around(call(None, capped=LEAST_SECONDS)):
+            await asyncio.Event().wait()
+
+
+async def test_what_a_late_gateway_took_the_time_of_is_told_to_come_again() -> None:
+    late = DeadlineCap(lambda: True)
+    with pytest.raises(Overloaded) as refused:
+        async with late.around(call(LEAST_SECONDS)):
+            raise AssertionError("work was begun")
+    assert refused.value.retry_after_seconds is not None
+    with pytest.raises(Overloaded):
+        async with late.around(call(None, capped=LEAST_SECONDS)):
             await asyncio.Event().wait()
 
 

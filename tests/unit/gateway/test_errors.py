@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.errors as gateway_errors
+from gateway.services import ServiceName, told
 from palimpsest.v1.errors_pb2 import ErrorReason
 from services.domain import errors
 from services.domain.errors import Quota, Resource, ServiceError, Violation
@@ -210,3 +211,17 @@ def test_a_bug_has_a_constant_text() -> None:
     assert trailer[0] == TRAILER
     assert b"secret" not in trailer[1]
     assert b"r1" in trailer[1]
+
+
+@pytest.mark.parametrize("error", [errors.Unauthenticated(), errors.ApplicationUnknown()])
+def test_what_is_between_us_and_a_service_is_no_callers(error: ServiceError) -> None:
+    assert error.reason in INTERNAL_REASONS
+    rendered = render(error)
+    trailers = grpc.aio.Metadata(*rendered.trailers)
+    call = grpc.aio.AioRpcError(rendered.code, grpc.aio.Metadata(), trailers, details=rendered.details)
+    public = told(call, ServiceName.RECALL)
+    assert (public.reason, public.metadata) == ("STORE_UNAVAILABLE", {"component": "recall"})
+
+
+def test_every_reason_of_ours_alone_is_turned_into_a_public_one() -> None:
+    assert {errors.Unauthenticated.reason, errors.ApplicationUnknown.reason} == INTERNAL_REASONS

@@ -1,10 +1,15 @@
 """API keys: their form, their scopes, who is let in, and who must wait."""
 
+import asyncio
+from collections.abc import Sequence
+
 import pytest
 
-from gateway.errors import ApiKeyInvalid, RateLimited, TenantSuspended
+from gateway.errors import ApiKeyInvalid, Overloaded, RateLimited, TenantSuspended
 from gateway.keys import (
     CACHE_SECONDS,
+    LOOKUPS,
+    WAITING_FOR_LOOKUPS,
     ApiKey,
     Authenticator,
     FailedAttempts,
@@ -17,6 +22,7 @@ from gateway.keys import (
 from gateway.store.tenants import Limits, Tenant, TenantState
 from services.domain.instants import Instant
 from services.domain.scope import TenantId
+from services.stores.errors import StoreUnavailable
 
 PEER = "ipv4:10.0.0.1"
 
@@ -35,9 +41,12 @@ class KeptKeys:
     def __init__(self) -> None:
         self.keys: dict[KeyId, ApiKey] = {}
         self.asked = 0
+        self.error: Exception | None = None
 
     async def find(self, key: KeyId) -> ApiKey | None:
         self.asked += 1
+        if self.error is not None:
+            raise self.error
         return self.keys.get(key)
 
     def add(
@@ -74,6 +83,10 @@ def kept() -> KeptKeys:
 
 @pytest.fixture
 def authenticator(kept: KeptKeys, clocks: Clocks) -> Authenticator:
+    return an_authenticator(kept, clocks)
+
+
+def an_authenticator(kept: KeptKeys, clocks: Clocks) -> Authenticator:
     attempts = FailedAttempts(3, lambda: clocks.seconds)
     return Authenticator(kept, attempts, lambda: Instant(clocks.micros), lambda: clocks.seconds)
 
@@ -204,3 +217,71 @@ async def test_a_key_of_no_known_form_asks_no_store(authenticator: Authenticator
         with pytest.raises(ApiKeyInvalid):
             await authenticator.authenticate(text, PEER)
     assert kept.asked == 0
+
+
+class SlowKeys(KeptKeys):
+    """Answers when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+
+    async def find(self, key: KeyId) -> ApiKey | None:
+        found = await super().find(key)
+        await self.go.wait()
+        return found
+
+
+async def asked_at_once(authenticator: Authenticator, *texts: str) -> list[asyncio.Task[ApiKey]]:
+    asking = [asyncio.create_task(authenticator.authenticate(text, PEER)) for text in texts]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return asking
+
+
+def overloaded(asking: Sequence[asyncio.Task[ApiKey]]) -> int:
+    return sum(isinstance(one.exception(), Overloaded) for one in asking if one.done())
+
+
+async def test_a_key_is_looked_up_once_for_all_that_show_it_at_once(clocks: Clocks) -> None:
+    kept = SlowKeys()
+    authenticator = an_authenticator(kept, clocks)
+    minted = mint("test")
+    kept.add(minted)
+    asking = await asked_at_once(authenticator, *[minted.text] * (WAITING_FOR_LOOKUPS + 9))
+    assert kept.asked == 1
+    assert overloaded(asking) == 9, "who waits is bounded too"
+    asking[0].cancel()
+    kept.go.set()
+    answers = await asyncio.gather(*asking, return_exceptions=True)
+    assert sum(isinstance(answer, ApiKey) for answer in answers) == WAITING_FOR_LOOKUPS - 1
+
+
+async def test_few_keys_are_looked_up_at_once_and_known_ones_pass(clocks: Clocks) -> None:
+    kept = SlowKeys()
+    kept.go.set()
+    authenticator = an_authenticator(kept, clocks)
+    known = mint("test")
+    kept.add(known)
+    await authenticator.authenticate(known.text, PEER)
+    kept.go.clear()
+    asking = await asked_at_once(authenticator, *(mint("test").text for _ in range(WAITING_FOR_LOOKUPS + 5)))
+    assert (kept.asked, overloaded(asking)) == (1 + LOOKUPS, 5)
+    assert (await authenticator.authenticate(known.text, PEER)).id == known.id
+    kept.go.set()
+    await asyncio.gather(*asking, return_exceptions=True)
+    assert {type(one.exception()) for one in asking} == {ApiKeyInvalid, Overloaded}
+
+
+async def test_a_look_up_that_fails_is_told_to_all_and_tried_anew(clocks: Clocks) -> None:
+    kept = SlowKeys()
+    authenticator = an_authenticator(kept, clocks)
+    minted = mint("test")
+    kept.error = StoreUnavailable("ledger")
+    kept.go.set()
+    asking = await asked_at_once(authenticator, minted.text, minted.text)
+    answers = await asyncio.gather(*asking, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [StoreUnavailable] * 2
+    kept.error = None
+    kept.add(minted)
+    assert (await authenticator.authenticate(minted.text, PEER)).id == minted.id

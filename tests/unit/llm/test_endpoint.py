@@ -74,6 +74,7 @@ async def test_what_does_not_pass_ends_after_the_attempts(reply: Reply) -> None:
             with pytest.raises(expected) as failed:
                 await engine.normalise(SCOPE, normalise("Bob joined the team."))
     assert len(server.asked) == 3
+    assert getattr(failed.value, "waited", False) == (reply.status == 429)
     assert failed.value.receipt is not None
     assert failed.value.receipt.calls == 3
 
@@ -106,6 +107,7 @@ async def test_a_wait_longer_than_ours_is_left_to_the_caller(wait: Callable[[], 
             with pytest.raises(ModelRateLimited) as failed:
                 await engine.normalise(SCOPE, normalise("Bob joined the team."))
     assert len(server.asked) == 1
+    assert not failed.value.waited
     assert 80 < failed.value.retry_after_seconds < 96
 
 

@@ -1,10 +1,10 @@
 """Fences in SQL, and their check in the transactions of writers."""
 
-from sqlalchemy import select, update
+from sqlalchemy import select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.scope import Scope
-from services.stores.errors import ScopeErased
+from services.stores.errors import ScopeErased, WriteConflict
 from services.stores.memory.fences import Fence
 from services.stores.memory.sql import schema
 from services.stores.sql.database import Database
@@ -23,20 +23,36 @@ class SqlFenceStore:
         async with self._database.read(scope) as connection:
             return await fence_of(connection, scope)
 
-    async def put_up(self, scope: Scope) -> Fence:
-        return await self._turn(scope, up=True)
+    async def put_up(self, scope: Scope, generation: int | None = None) -> Fence:
+        return await self._turn(scope, generation, up=True)
 
-    async def take_down(self, scope: Scope) -> Fence:
-        return await self._turn(scope, up=False)
+    async def take_down(self, scope: Scope, generation: int | None = None) -> Fence:
+        return await self._turn(scope, generation, up=False)
 
-    async def _turn(self, scope: Scope, *, up: bool) -> Fence:
+    async def renew(self, scope: Scope, generation: int | None = None) -> Fence:
+        async with self._database.write(scope) as connection:
+            await insert_new(connection, schema.fences, [_row(scope)])
+            known = true() if generation is None else _FENCES.generation == generation
+            this = (_FENCES.scope == scope.key) & _FENCES.up.is_(False) & known
+            renewed = update(schema.fences).where(this).values(generation=_FENCES.generation + 2)
+            if not (await connection.execute(renewed)).rowcount:
+                raise WriteConflict("another generation of the graph")
+            return await fence_of(connection, scope)
+
+    async def _turn(self, scope: Scope, generation: int | None, *, up: bool) -> Fence:
         async with self._database.write(scope) as connection:
             await insert_new(connection, schema.fences, [_row(scope)])
             # Writers that hold the row are waited for; those that come later find it turned.
-            this = (_FENCES.scope == scope.key) & (_FENCES.up.is_(not up))
+            known = true() if generation is None else _FENCES.generation == generation
+            this = (_FENCES.scope == scope.key) & (_FENCES.up.is_(not up)) & known
             turned = {"generation": _FENCES.generation + 1, "up": up}
             await connection.execute(update(schema.fences).where(this).values(turned))
-            return await fence_of(connection, scope)
+            fence = await fence_of(connection, scope)
+            # By this call, or by the one before it whose answer was lost.
+            ours = generation is None or fence.generation - generation in (0, 1)
+            if fence.up is not up or not ours:
+                raise WriteConflict("another generation of the graph")
+            return fence
 
 
 async def fence_of(connection: AsyncConnection, scope: Scope, *, hold: bool = False) -> Fence:
