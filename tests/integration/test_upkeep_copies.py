@@ -112,20 +112,11 @@ async def restored(target: Stores, folder: Path) -> int:
 
 def over(world: World, stores: Stores) -> World:
     """The world's resolver over other stores; its `parts` name them, `graph` and `memory` do not."""
-    parts = replace(
-        world.parts,
-        stores=Resolving(
-            stores.graph,
-            stores.revisions,
-            stores.voice,
-            stores.decisions,
-            stores.readings,
-            stores.archive,
-            stores.summaries,
-        ),
-        text=stores.text,
-        vectors=stores.vectors,
-    )
+    written = Resolving(
+        stores.graph, stores.revisions, stores.voice, stores.decisions, stores.readings, stores.archive,
+        stores.summaries,
+    )  # fmt: skip
+    parts = replace(world.parts, stores=written, text=stores.text, vectors=stores.vectors)
     return replace(world, resolver=Resolver(parts), parts=parts)
 
 
