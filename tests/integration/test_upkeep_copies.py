@@ -99,8 +99,8 @@ async def back_up(
 ) -> GraphEntry:
     with ArchiveOut(folder) as archive:
         entry = await back_up_graph(stores, scope, until, archive, with_vectors=with_vectors)
-        name, dimension = stores.embedder.name, stores.embedder.dimension
-        archive.finish(Manifest(until, "test", name, dimension, with_vectors, (entry,), archive.files))
+        by = stores.embedder
+        archive.finish(Manifest(until, "test", by.name, by.dimension, with_vectors, (entry,), archive.files))
     return entry
 
 
