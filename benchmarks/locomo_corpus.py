@@ -28,6 +28,7 @@ class Turn:
     at: datetime
     speaker: str
     text: str
+    by_assistant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Conversation:
     name: str
     turns: Sequence[Turn]
     questions: Sequence[Question]
+    user: str = ""
+    """Whom "I" in a question means."""
 
     @property
     def sessions(self) -> Mapping[str, Sequence[Turn]]:

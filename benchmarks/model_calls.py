@@ -1,4 +1,6 @@
-"""Model calls and tokens of an episode, stage by stage: short chunks (1 to 3 sentences) beside long ones.
+"""Model calls and tokens of an episode, stage by stage, for both profiles on the same texts.
+
+Short chunks (1 to 3 sentences) stand beside long ones.
 
 The model is the test double's, which answers by rules and counts four characters a token, so calls and the
 sizes of prompts are ours and real, while what is answered is shorter than a model's. Long chunks are whole
@@ -19,7 +21,7 @@ import structlog
 
 from benchmarks.product import Client, model_server, open_client
 from gateway.demo.conversation import load, requests
-from palimpsest.v1 import episode_pb2, job_pb2, jobs_pb2, memory_ingest_pb2
+from palimpsest.v1 import episode_pb2, graph_pb2, job_pb2, jobs_pb2, memory_ingest_pb2
 
 SHORT = (
     "I moved from Graz to Lyon in May 2024.",
@@ -34,11 +36,17 @@ Spent = Mapping[str, Counter[str]]
 """Of each stage, the sum of each column."""
 
 
-def short_requests(texts: int) -> list[memory_ingest_pb2.AddEpisodeRequest]:
+PROFILES = {
+    "full": graph_pb2.EXTRACTION_PROFILE_FULL,
+    "economy": graph_pb2.EXTRACTION_PROFILE_ECONOMY,
+}
+
+
+def short_requests(profile: str, texts: int) -> list[memory_ingest_pb2.AddEpisodeRequest]:
     return [
         memory_ingest_pb2.AddEpisodeRequest(
-            graph_id="short",
-            request_id=f"short-{number}",
+            graph_id=f"short-{profile}",
+            request_id=f"short-{profile}-{number}",
             kind=episode_pb2.EPISODE_KIND_CONVERSATION,
             text=SHORT[number % len(SHORT)],
             wait_for=episode_pb2.CHUNK_STAGE_RESOLVED,
@@ -47,11 +55,12 @@ def short_requests(texts: int) -> list[memory_ingest_pb2.AddEpisodeRequest]:
     ]
 
 
-def long_requests(texts: int) -> list[memory_ingest_pb2.AddEpisodeRequest]:
+def long_requests(profile: str, texts: int) -> list[memory_ingest_pb2.AddEpisodeRequest]:
     """Whole sessions of a conversation, as the demo takes them in."""
     asked = list(islice(requests(load()), texts))
     for number, request in enumerate(asked):
-        request.request_id = f"long-{number}"
+        request.graph_id = f"long-{profile}"
+        request.request_id = f"long-{profile}-{number}"
         request.wait_for = episode_pb2.CHUNK_STAGE_RESOLVED
     return asked
 
@@ -87,10 +96,17 @@ async def measure(texts: int) -> None:
     async with AsyncExitStack() as stack:
         base_url = stack.enter_context(model_server(0))
         client = await open_client(stack, base_url, base_url)
-        short, of_short = await spend(client, short_requests(texts))
-        long, of_long = await spend(client, long_requests(texts))
-    show("short, 1 to 3 sentences", short, of_short)
-    show("long, a session of a conversation", long, of_long)
+        for profile, number in PROFILES.items():
+            kinds = {
+                "short, 1 to 3 sentences": short_requests(profile, texts),
+                "long, a session of a conversation": long_requests(profile, texts),
+            }
+            for kind, asked in kinds.items():
+                settings = graph_pb2.GraphSettings(extraction_profile=number)
+                graph = graph_pb2.CreateGraphRequest(graph_id=asked[0].graph_id, settings=settings)
+                await client(client.graphs.CreateGraph, graph, 60)
+                spent, episodes = await spend(client, asked)
+                show(f"{profile}, {kind}", spent, episodes)
 
 
 def main() -> None:

@@ -33,6 +33,7 @@ from gateway.up import bring_up
 from palimpsest.v1 import (
     entity_pb2,
     episode_pb2,
+    graph_pb2_grpc,
     job_pb2,
     jobs_pb2,
     jobs_pb2_grpc,
@@ -75,6 +76,7 @@ class Client:
         self.memory = memory_pb2_grpc.MemoryServiceStub(channel)
         self.recall = recall_pb2_grpc.RecallServiceStub(channel)
         self.jobs = jobs_pb2_grpc.JobServiceStub(channel)
+        self.graphs = graph_pb2_grpc.GraphServiceStub(channel)
         self._metadata = (("authorization", f"Bearer {key}"),)
 
     async def __call__(self, method: Any, request: Any, seconds: float = 120) -> Any:

@@ -20,6 +20,8 @@ SERVICES: tuple[ServiceDescriptor, ...] = (
 """The public API, in the order in which 10-api tells it."""
 
 RECALL_SECONDS = 5.0
+LONG_RECALL_SECONDS = 30.0
+"""For callers who give a longer deadline: over many graphs, or those that nobody asked lately."""
 ACCEPT_SECONDS = 10.0
 WAIT_SECONDS = 300.0
 """For accepts whose caller gives a longer deadline: they wait for a stage of the job."""
@@ -38,7 +40,7 @@ class Rpc:
 
 
 _READ = Rpc(KeyScope.READ)
-_RECALL = Rpc(KeyScope.READ, RECALL_SECONDS, RECALL_SECONDS)
+_RECALL = Rpc(KeyScope.READ, RECALL_SECONDS, LONG_RECALL_SECONDS)
 _WRITE = Rpc(KeyScope.WRITE, ACCEPT_SECONDS, ACCEPT_SECONDS)
 _ACCEPT = Rpc(KeyScope.WRITE, ACCEPT_SECONDS, WAIT_SECONDS)
 _ERASE = Rpc(KeyScope.ERASE, ACCEPT_SECONDS, ACCEPT_SECONDS)

@@ -12,14 +12,19 @@ REAL_SERVER = "PALIMPSEST_TEST_NEBULA"
 
 
 @pytest.fixture(scope="session")
-def graphd() -> Iterator[str]:
-    """`host:port` of a graphd for the whole run: the real one if there is one."""
-    real = os.environ.get(REAL_SERVER)
-    if real:
-        yield real
+def graphd_inside() -> Iterator[Graphd | None]:
+    """The double of the whole run, in this process; None where a real server takes its place."""
+    if os.environ.get(REAL_SERVER):
+        yield None
         return
     with Graphd() as double:
-        yield double.address
+        yield double
+
+
+@pytest.fixture(scope="session")
+def graphd(graphd_inside: Graphd | None) -> str:
+    """`host:port` of a graphd for the whole run: the real one if there is one."""
+    return graphd_inside.address if graphd_inside else os.environ[REAL_SERVER]
 
 
 @pytest.fixture

@@ -26,9 +26,11 @@ class RecallServicer:
 
     async def Recall(self, request: recall_pb2.RecallRequest, context: Context) -> recall_pb2.RecallResponse:
         caller = current_caller()
-        scope = caller.scope(request.graph_ids[0])
-        request = await self._policy(scope, request)
-        return await self._recall(scope, request, downstream_seconds(caller))
+        scopes = [caller.scope(graph) for graph in request.graph_ids]
+        for scope in scopes:
+            # Whatever one of the graphs blacks out, none is asked for.
+            request = await self._policy(scope, request)
+        return await self._recall(scopes, request, downstream_seconds(caller))
 
     async def GetSubgraph(
         self, request: recall_subgraph_pb2.GetSubgraphRequest, context: Context

@@ -1,7 +1,7 @@
 """Questions and answers of recall, public to internal and back."""
 
 from gateway.convert.episodes import passage_out
-from gateway.convert.names import aspect_in, voice_kind_in, voice_kind_out
+from gateway.convert.names import aspect_in, aspect_out, voice_kind_in, voice_kind_out
 from gateway.convert.statements import entity_out, statement_out
 from gateway.convert.times import instant_of, known_at_in, stamp, timestamp
 from palimpsest.internal.v1 import recall_pb2 as internal
@@ -163,6 +163,8 @@ def plan_out(plan: internal.Plan) -> recall_pb2.RecallPlan:
         intent=recall_pb2.RecallIntent.Value(f"RECALL_INTENT_{(plan.intent or 'open').upper()}"),
         seeds=[entity_out(entity) for entity in plan.entities],
         unmatched_hints=plan.unmatched_hints,
+        graph_aspects=[aspect_out(aspect) for aspect in plan.graph_aspects],
+        voice_aspects=[voice_kind_out(kind) for kind in plan.voice_aspects],
     )
     if plan.HasField("range_start") or plan.HasField("range_end"):
         shown.dates.append(

@@ -74,8 +74,13 @@ class Ended:
             return cls(error=error)
         places: Sequence[JSON | None] = prepared["chunks"]
         chunks = {index: chunk for index, chunk in enumerate(places) if chunk is not None}
-        nothing = [index for index, result in understood.items() if result.get("nothing")]
-        earned = [index for index, result in resolved.items() if status_in(result) is None]
+        answered = {**understood, **resolved}
+        nothing = [index for index, result in answered.items() if result.get("nothing")]
+        earned = [
+            index
+            for index, result in resolved.items()
+            if status_in(result) is None and not result.get("nothing")
+        ]
         answers = [*understood.values(), *resolved.values()]
         failures = [status for status in map(status_in, answers) if status is not None]
         failed = [
@@ -84,7 +89,7 @@ class Ended:
             if status_in(understood[index]) is not None or status_in(resolved.get(index, {})) is not None
         ]
         undone = None if unsupported is None else status_in(unsupported)
-        reasons = [str(understood[index]["nothing"]) for index in nothing]
+        reasons = [str(answered[index]["nothing"]) for index in nothing]
         reasons += [str(chunk["nothing"]) for chunk in chunks.values() if chunk["nothing"]]
         published = [result for result in [*resolved.values(), unsupported or {}] if "revision" in result]
         return cls(

@@ -235,12 +235,10 @@ class Pipeline:
         return archiving_ended(done)
 
     async def _understand(self, run: Run, job: JobId, index: int, prepared: JSON) -> JSON:
-        async def bounded() -> JSON:
-            tenant = (await self._patience.insist(lambda: self._jobs.find(job))).scope.tenant
-            async with self._chunks.place(tenant):
-                return await self._steps.understand(job, index, prepared)
-
-        return await run.step(f"understand/1/{index}", bounded)
+        return await run.step(
+            f"understand/1/{index}",
+            lambda: self._steps.understand(job, index, prepared, self._chunks.place),
+        )
 
     async def _resolve(self, run: Run, job: JobId, index: int, chunk: JSON, understood: JSON) -> JSON:
         dropped: dict[str, int] = dict(understood["dropped"])

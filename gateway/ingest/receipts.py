@@ -1,13 +1,55 @@
-"""Receipts of services as a job shows them."""
+"""Receipts: what jobs spent on models, kept with the job, whether the tasks gave an answer or failed."""
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Awaitable, Sequence
+from typing import Protocol, TypeVar
 
+from gateway.store.job_values import Job
+from gateway.store.progress import Progress
 from palimpsest.internal.v1 import values_pb2
 from palimpsest.v1 import job_pb2
+from services.domain.errors import ServiceError
+from services.runtime.status import receipts_of
+
+
+class _Answer(Protocol):
+    """A service's answer that tells what it cost."""
+
+    @property
+    def receipts(self) -> Sequence[values_pb2.Receipt]: ...
+
+
+AnswerT = TypeVar("AnswerT", bound=_Answer)
+
+
+class Receipts:
+    """Keeps receipts of steps."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    async def counted(self, job: Job, step: str, position: int, asking: Awaitable[AnswerT]) -> AnswerT:
+        """The answer, with what it cost kept under `step`: once, also when the step runs again.
+
+        A failure is passed on; each one has cost what it cost.
+        """
+        try:
+            answer = await asking
+        except ServiceError as error:
+            await self._keep(job, f"{step}/failed/{uuid.uuid4().hex}", position, receipts_of(error))
+            raise
+        await self._keep(job, step, position, answer.receipts)
+        return answer
+
+    async def _keep(self, job: Job, step: str, position: int, receipts: Sequence[values_pb2.Receipt]) -> None:
+        if not receipts:
+            return
+        named = of_attempt(job, step)
+        await self._progress.add_receipts(job.id, named, receipts[0].engine, stages_of(receipts), position)
 
 
 def stages_of(receipts: Sequence[values_pb2.Receipt]) -> list[job_pb2.StageReceipt]:
-    """One for each."""
+    """One for each, as a job shows it."""
     return [
         job_pb2.StageReceipt(
             stage=receipt.stage,
@@ -21,3 +63,8 @@ def stages_of(receipts: Sequence[values_pb2.Receipt]) -> list[job_pb2.StageRecei
         )
         for receipt in receipts
     ]
+
+
+def of_attempt(job: Job, step: str) -> str:
+    """A retry's step is one of its own, paid for by its own hold."""
+    return f"retry/{job.attempt}/{step}" if job.attempt else step

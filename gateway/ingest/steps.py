@@ -1,6 +1,7 @@
 """Steps of jobs: each asks the services for one thing. Idempotent; what comes out is small JSON of ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from gateway.convert.episodes import source_in
@@ -10,10 +11,11 @@ from gateway.errors import JobCancelled
 from gateway.ingest.asserting import Asserting
 from gateway.ingest.durable import JSON
 from gateway.ingest.endings import OUTCOME, UNSUPPORTED
+from gateway.ingest.joining import companions
 from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.patience import Patience, status_in
-from gateway.ingest.receipts import stages_of
-from gateway.ingest.understanding import Understanding
+from gateway.ingest.receipts import Receipts, of_attempt
+from gateway.ingest.understanding import Asked, Understanding
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Job
@@ -22,16 +24,21 @@ from gateway.store.lease import Lease
 from gateway.store.progress import Progress
 from gateway.store.rules import IngestionRules
 from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2, values_pb2
-from palimpsest.v1 import episode_pb2, job_pb2
+from palimpsest.v1 import episode_pb2, graph_pb2, job_pb2
 from palimpsest.v1.episode_pb2 import ChunkStage
 from palimpsest.v1.memory_ingest_pb2 import AddEpisodeRequest, AssertTriplesRequest
 from services import tracing
 from services.domain.ids import JobId, Revision
+from services.domain.scope import TenantId
 
 TRACE = "trace"
 """Artifact: the trace of the call that asked for the job, as a `traceparent`."""
 REMOVED = "removed"
 """Artifact: ids of passages that a document's newest version lacks."""
+
+
+PlaceOf = Callable[[TenantId], AbstractAsyncContextManager[None]]
+"""A place of a tenant's among the chunks that are understood at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +72,19 @@ class Steps:
         settings: StepSettings,
     ) -> None:
         self._services = services
+        self._graphs = graphs
         self._jobs = jobs
         self._progress = progress
         self._prices = prices
         self._rules = rules
         self.settings = settings
+        self._receipts = Receipts(progress)
         self._understanding = Understanding(
             services,
             graphs,
             rules,
             progress,
+            self._receipts,
             settings.store_seconds,
             settings.model_seconds,
             settings.offered_models,
@@ -132,9 +142,11 @@ class Steps:
         async def work() -> JSON:
             job = await self._jobs.start(job_id)
             asked = AddEpisodeRequest.FromString(await self._jobs.payload(job_id))
+            settings = (await self._graphs.get(job.scope)).settings
             request = preprocessor_pb2.PreprocessRequest(
                 job_id=job_id,
                 source=source_in(asked, job.created_at),
+                relevance_gate=settings.relevance_gate != graph_pb2.SAVING_OFF,
                 distrusted=(await self._rules.for_text(job.scope, asked.source)).distrusted,
             )
             done = await self._services.call(
@@ -159,20 +171,24 @@ class Steps:
                 "version_episode": done.version_episode_id,
                 "at": request.source.reference_time,
                 "time_zone": asked.time_zone,
+                "companions": companions(asked, [chunk.tokens for chunk in done.chunks]),
             }
 
         return await self.settings.patience.attempt(job_id, "preprocess", work)
 
-    async def understand(self, job_id: JobId, index: int, prepared: JSON) -> JSON:
-        """Draws facts from a chunk and stages them. Answers why there is nothing, or what was dropped."""
+    async def understand(self, job_id: JobId, index: int, prepared: JSON, place_of: PlaceOf) -> JSON:
+        """Draws facts from a chunk and stages them. Answers why there is nothing, or what was dropped.
+
+        Models are asked in a place of the tenant's.
+        """
         chunk: JSON = prepared["chunks"][index]
 
         async def work() -> JSON:
             job = await self._jobs.find(job_id)
             _check_going(job)
             episode = str(chunk["episode"])
-            facts = await self._understanding.of_chunk(job, str(prepared["time_zone"]), index, episode)
-            await self._keep_receipts(job, f"understand/{index}", index, facts.receipts)
+            asked = Asked(index, episode, str(prepared["time_zone"]), str(prepared.get("companions", "")))
+            facts = await self._understanding.of_chunk(job, asked, lambda: place_of(job.scope.tenant))
             dropped = _counted(facts.dropped)
             if facts.nothing:
                 await self._spend(job, index, chunk)
@@ -201,19 +217,26 @@ class Steps:
         async def work() -> JSON:
             job = await self._jobs.find(job_id)
             request = resolver_pb2.ResolveRequest(episode_id=str(chunk["episode"]))
-            done = await self._services.call(
-                job.scope, self._services.resolver.Resolve, request, self.settings.model_seconds
+            done = await self._receipts.counted(
+                job,
+                f"chunk/{index}/3/resolve",
+                index,
+                self._services.call(
+                    job.scope, self._services.resolver.Resolve, request, self.settings.model_seconds
+                ),
             )
             self.settings.reached(Milestone.RESOLVED)
-            await self._keep_receipts(job, f"resolve/{index}", index, done.receipts)
             await self._spend(job, index, chunk)
             self.settings.reached(Milestone.PAID)
             await self._keep_outcome(job_id, index, done.revision, done.outcome)
-            stage = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_RESOLVED)
+            stage = job_pb2.JobChunk(
+                stage=episode_pb2.CHUNK_STAGE_NOTHING if done.nothing else episode_pb2.CHUNK_STAGE_RESOLVED,
+                nothing_reason=nothing_out(done.nothing),
+            )
             for reason, count in [*dropped.items(), *_counted(done.dropped).items()]:
                 stage.dropped[reason] += count
             await self._mark(job_id, index, chunk, stage)
-            return {"revision": done.revision}
+            return {"revision": done.revision, "nothing": done.nothing}
 
         result = await self.settings.patience.attempt(job_id, f"resolve/{index}", work, publishes=True)
         return await self._with_failure_marked(job_id, index, chunk, result)
@@ -281,17 +304,8 @@ class Steps:
 
     async def _spend(self, job: Job, index: int, chunk: JSON) -> None:
         prices = await self._prices.of(job.hold.price_version)
-        step, tokens = _of_attempt(job, f"chunk/{index}"), int(chunk["tokens"])
+        step, tokens = of_attempt(job, f"chunk/{index}"), int(chunk["tokens"])
         await self._jobs.spend(job.id, step, prices.ingest(tokens), tokens)
-
-    async def _keep_receipts(
-        self, job: Job, step: str, position: int, receipts: Sequence[values_pb2.Receipt]
-    ) -> None:
-        if not receipts:
-            return
-        await self._progress.add_receipts(
-            job.id, _of_attempt(job, step), receipts[0].engine, stages_of(receipts), position
-        )
 
     async def _show_chunks(self, job_id: JobId, chunks: Sequence[JSON]) -> None:
         shown = [
@@ -335,11 +349,6 @@ class Steps:
             # What can't be shown now is in the step's result all the same.
             await self.settings.patience.attempt(job_id, f"mark/{index}", mark)
         return result
-
-
-def _of_attempt(job: Job, step: str) -> str:
-    """A retry's step is one of its own, paid for by its own hold."""
-    return f"retry/{job.attempt}/{step}" if job.attempt else step
 
 
 def _check_going(job: Job) -> None:

@@ -20,6 +20,7 @@ from palimpsest.cli.protecting import (
     protect,
     redacts,
 )
+from palimpsest.cli.saving import Batching, Gate, Profile, save, savings
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import graph_pb2
 
@@ -52,6 +53,9 @@ async def create(
     ] = None,
     medium_model: MediumModel = None,
     low_model: LowModel = None,
+    profile: Profile = None,
+    gate: Gate = None,
+    batching: Batching = None,
     redact: Redact = None,
     redact_pattern: RedactPattern = None,
     allow_provider: AllowProvider = None,
@@ -60,6 +64,7 @@ async def create(
     """Makes a graph with settings. The first `add` or `assert` makes one without, too."""
     settings = graph_pb2.GraphSettings(user_name=user_name, time_zone=time_zone, languages=language or ())
     _choose(settings, medium_model, low_model)
+    save(settings, profile, gate, batching)
     protect(settings, redact, redact_pattern, allow_provider, archive_after)
     request = graph_pb2.CreateGraphRequest(graph_id=graph, settings=settings)
     response = await shell.connection.call(shell.connection.graphs.CreateGraph, request)
@@ -103,6 +108,9 @@ async def update(
     language: Annotated[list[str] | None, typer.Option(help="BCP 47 tag; repeatable; replaces all.")] = None,
     medium_model: MediumModel = None,
     low_model: LowModel = None,
+    profile: Profile = None,
+    gate: Gate = None,
+    batching: Batching = None,
     redact: Redact = None,
     redact_pattern: RedactPattern = None,
     allow_provider: AllowProvider = None,
@@ -115,6 +123,9 @@ async def update(
         "languages": language,
         "models.medium_model": medium_model,
         "models.low_model": low_model,
+        "extraction_profile": profile,
+        "relevance_gate": gate,
+        "batching": batching,
         "redaction.secrets": redact,
         "redaction.card_numbers": redact,
         "redaction.patterns": redact_pattern,
@@ -128,6 +139,7 @@ async def update(
         user_name=user_name or "", time_zone=time_zone or "", languages=language or ()
     )
     _choose(settings, medium_model, low_model)
+    save(settings, profile, gate, batching)
     protect(settings, redact, redact_pattern, allow_provider, archive_after)
     request = graph_pb2.UpdateGraphRequest(
         graph_id=graph, settings=settings, update_mask=FieldMask(paths=chosen)
@@ -152,6 +164,7 @@ def graph_of(graph: graph_pb2.Graph) -> RenderableType:
             ("time zone", settings.time_zone),
             ("languages", ", ".join(settings.languages)),
             ("models", " · ".join(filter(None, [settings.models.medium_model, settings.models.low_model]))),
+            ("profile", savings(settings)),
             ("providers", ", ".join(settings.models.allowed_providers)),
             ("redacts", redacts(settings.redaction)),
             ("archives", archives(settings)),

@@ -36,7 +36,7 @@ class _ExtractionProfileEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Ext
     EXTRACTION_PROFILE_FULL: _ExtractionProfile.ValueType  # 1
     """One model call for each step."""
     EXTRACTION_PROFILE_ECONOMY: _ExtractionProfile.ValueType  # 2
-    """Steps are combined into fewer calls."""
+    """Steps are combined into fewer calls: one draws and classifies facts, one reflects and resolves."""
 
 class ExtractionProfile(_ExtractionProfile, metaclass=_ExtractionProfileEnumTypeWrapper):
     """How thoroughly a text is understood."""
@@ -46,8 +46,32 @@ EXTRACTION_PROFILE_UNSPECIFIED: ExtractionProfile.ValueType  # 0
 EXTRACTION_PROFILE_FULL: ExtractionProfile.ValueType  # 1
 """One model call for each step."""
 EXTRACTION_PROFILE_ECONOMY: ExtractionProfile.ValueType  # 2
-"""Steps are combined into fewer calls."""
+"""Steps are combined into fewer calls: one draws and classifies facts, one reflects and resolves."""
 Global___ExtractionProfile: _TypeAlias = ExtractionProfile  # noqa: Y015
+
+class _Saving:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SavingEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Saving.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SAVING_UNSPECIFIED: _Saving.ValueType  # 0
+    """As the setting says."""
+    SAVING_ON: _Saving.ValueType  # 1
+    """It is done."""
+    SAVING_OFF: _Saving.ValueType  # 2
+    """It is not done."""
+
+class Saving(_Saving, metaclass=_SavingEnumTypeWrapper):
+    """Whether something is done that saves model calls."""
+
+SAVING_UNSPECIFIED: Saving.ValueType  # 0
+"""As the setting says."""
+SAVING_ON: Saving.ValueType  # 1
+"""It is done."""
+SAVING_OFF: Saving.ValueType  # 2
+"""It is not done."""
+Global___Saving: _TypeAlias = Saving  # noqa: Y015
 
 @_typing.final
 class ModelSettings(_message.Message):
@@ -166,12 +190,22 @@ class GraphSettings(_message.Message):
     MODELS_FIELD_NUMBER: _builtins.int
     REDACTION_FIELD_NUMBER: _builtins.int
     RETENTION_FIELD_NUMBER: _builtins.int
+    RELEVANCE_GATE_FIELD_NUMBER: _builtins.int
+    BATCHING_FIELD_NUMBER: _builtins.int
     user_name: _builtins.str
     """Name of the user that "I" stands for in user messages without a speaker; empty: "user"."""
     time_zone: _builtins.str
     """IANA time zone in which relative dates are read; empty: UTC. An unknown one is refused."""
     extraction_profile: Global___ExtractionProfile.ValueType
     """How thoroughly a text is understood."""
+    relevance_gate: Global___Saving.ValueType
+    """Whether what is plainly small talk (greetings, thanks, fillers; by rules, in English and Chinese) is
+    told apart before any model is asked; unspecified: on.
+    """
+    batching: Global___Saving.ValueType
+    """Whether short messages of one session that wait at the same time are understood in one go;
+    unspecified: on with the economy profile, off with the full one.
+    """
     @_builtins.property
     def languages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Languages to expect, as BCP 47 tags, the main one first; empty: found in the text."""
@@ -198,10 +232,12 @@ class GraphSettings(_message.Message):
         models: Global___ModelSettings | None = ...,
         redaction: Global___RedactionSettings | None = ...,
         retention: _abc.Iterable[Global___RetentionRule] | None = ...,
+        relevance_gate: Global___Saving.ValueType = ...,
+        batching: Global___Saving.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["models", b"models", "redaction", b"redaction"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["extraction_profile", b"extraction_profile", "languages", b"languages", "models", b"models", "redaction", b"redaction", "retention", b"retention", "time_zone", b"time_zone", "user_name", b"user_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batching", b"batching", "extraction_profile", b"extraction_profile", "languages", b"languages", "models", b"models", "redaction", b"redaction", "relevance_gate", b"relevance_gate", "retention", b"retention", "time_zone", b"time_zone", "user_name", b"user_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

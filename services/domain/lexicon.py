@@ -98,6 +98,11 @@ class Lexicon:
         self._keys |= {id: name for name, id in named.items()}
         self._keys |= {id: self.known.canonical(self._keys[one]) for one, id in self.merged.items()}
 
+    @property
+    def synonyms(self) -> Sequence[Synonym]:
+        """All that were found, revoked ones included."""
+        return self._synonyms
+
     def after(
         self, records: Iterable[Declared], revoked: Iterable[RecordId], synonyms: Iterable[Synonym] = ()
     ) -> "Lexicon":

@@ -6,6 +6,7 @@ words of an assistant that the user did not confirm. What is refused is named, n
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
@@ -46,10 +47,12 @@ class Guarded(Generic[FactT]):
 
 
 class Guards:
-    """Judges facts against the turns of one chunk."""
+    """Judges facts against the turns of one chunk. None of its episodes is evidence for another."""
 
-    def __init__(self, turns: Iterable[Turn]) -> None:
+    def __init__(self, turns: Iterable[Turn], begins: Sequence[int] = ()) -> None:
+        """`begins`: positions at which a further episode begins; none: all turns are of one."""
         self._turns = {turn.position: _Heard.of(turn) for turn in turns}
+        self._begins = sorted(begins)
 
     def world(self, facts: Sequence[WorldFact]) -> Guarded[WorldFact]:
         return _sorted([(mend(fact), self._why_not_world(fact)) for fact in facts])
@@ -86,6 +89,7 @@ class Guards:
             by is not None
             and by.turn.role is Role.USER
             and by.turn.position > fact.turn
+            and bisect_right(self._begins, fact.turn) == bisect_right(self._begins, by.turn.position)
             and confirms(by.turn.text)
         )
 

@@ -1,7 +1,7 @@
-"""The extractor's call: normalise, draw facts, refuse what can't be believed, check dates. Owns no rows."""
+"""The extractor's call: draw facts, in steps or at once, refuse what can't be believed. Owns no rows."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -45,25 +45,52 @@ class Extractor:
     async def extract(self, scope: Scope, request: pb.ExtractRequest) -> pb.ExtractResponse:
         """The facts of a chunk, each with a quote found in its turn; or why there are none.
 
-        Raises ValidationFailed, and EngineError where normalising or extracting fails. Reflection that fails
-        leaves the facts as they are, with a warning.
+        With the economy profile they come classified, and nothing is reflected on: that is done as they are
+        resolved. Raises ValidationFailed, and EngineError where normalising, extracting or understanding
+        fails. Reflection that fails leaves the facts as they are, with a warning.
         """
         turns, setting = _read(request)
         log = _Log()
         if all(is_recalled(turn.text) for turn in turns):
             nothing = NothingReason.RECALLED_TEXT if turns else NothingReason.NO_DURABLE_FACT
             return pb.ExtractResponse(nothing=nothing)
-        normalised = await self._normalise(scope, tasks.Normalise(turns, setting), log)
+        drawn = self._at_once if setting.profile is tasks.Profile.ECONOMY else self._in_steps
+        guards = Guards(turns, request.begins)
+        try:
+            return await drawn(scope, request, tasks.Normalise(turns, setting), guards, log)
+        except EngineError as error:
+            error.before = (*log.receipts, *error.before)
+            raise
+
+    async def _in_steps(
+        self, scope: Scope, request: pb.ExtractRequest, chunk: tasks.Normalise, guards: Guards, log: _Log
+    ) -> pb.ExtractResponse:
+        normalised = await self._normalise(scope, chunk, log)
         if normalised.nothing is not None:
-            return _response(normalised.nothing, (), (), {}, log)
-        task = tasks.Extract(turns, normalised.narrative, setting)
-        world, voice = await self._draw(scope, task, log)
-        world, voice = await self._reflect(
-            scope, tasks.Reflect(normalised.narrative, world, voice, setting), log
-        )
-        passages = {turn.position: turn.passage_id for turn in request.turns}
+            return _response(normalised.nothing, (), (), request, log)
+        task = tasks.Extract(chunk.turns, normalised.narrative, chunk.setting)
+        world, voice = await self._draw(scope, task, guards, log)
+        reflect = tasks.Reflect(normalised.narrative, world, voice, chunk.setting)
+        world, voice = await self._reflect(scope, reflect, log)
         nothing_left = None if world or voice else _why_nothing(log.dropped)
-        return _response(nothing_left, world, voice, passages, log)
+        return _response(nothing_left, world, voice, request, log)
+
+    async def _at_once(
+        self, scope: Scope, request: pb.ExtractRequest, chunk: tasks.Normalise, guards: Guards, log: _Log
+    ) -> pb.ExtractResponse:
+        answer = await self._engine.understand(scope, tasks.Understand(chunk.turns, chunk.setting))
+        log.answered(answer)
+        understood = answer.value
+        world = _believed("understand", understood.world, chunk, guards, log)
+        voice = guards.voice(understood.voice)
+        log.refused("understand", voice.refused)
+        kept = [fact for fact in voice.facts if fact.kind is not None]
+        aspectless = [fact.turn for fact in voice.facts if fact.kind is None]
+        log.refused("understand", [Refused(DropReason.UNCLASSIFIED_VOICE, turn) for turn in aspectless])
+        nothing = None if world or kept else understood.nothing or _why_nothing(log.dropped)
+        response = _response(nothing, world, kept, request, log)
+        response.classified = True
+        return response
 
     async def _normalise(self, scope: Scope, task: tasks.Normalise, log: _Log) -> tasks.Normalised:
         answer = await self._engine.normalise(scope, task)
@@ -73,7 +100,7 @@ class Extractor:
         return answer.value
 
     async def _draw(
-        self, scope: Scope, task: tasks.Extract, log: _Log
+        self, scope: Scope, task: tasks.Extract, guards: Guards, log: _Log
     ) -> tuple[Sequence[WorldFact], Sequence[VoiceFact]]:
         """World and voice at the same time, less what the guards refuse."""
         try:
@@ -82,17 +109,22 @@ class Extractor:
                 asking_voice = both.create_task(self._engine.extract_voice(scope, task))
         except ExceptionGroup as failures:
             # One failure cancels the other task; callers are told by the error itself, not by a group.
-            raise failures.exceptions[0] from None
+            first, *others = failures.exceptions
+            if isinstance(first, EngineError):
+                first.before = tuple(
+                    receipt for one in others if isinstance(one, EngineError) for receipt in one.receipts
+                )
+            for asked in (asking_world, asking_voice):
+                if asked.done() and not asked.cancelled() and asked.exception() is None:
+                    log.receipts.append(asked.result().receipt)
+            raise first from None
         said, spoken = asking_world.result(), asking_voice.result()
         log.answered(said)
         log.answered(spoken)
-        guards = Guards(task.turns)
-        world, voice = guards.world(said.value.facts), guards.voice(spoken.value.facts)
-        dated = Dating(task.turns, task.setting).check(world.facts)
-        log.warnings += dated.warnings
-        log.refused("extract_world", world.refused)
+        world = _believed("extract_world", said.value.facts, task, guards, log)
+        voice = guards.voice(spoken.value.facts)
         log.refused("extract_voice", voice.refused)
-        return dated.facts, voice.facts
+        return world, voice.facts
 
     async def _reflect(
         self, scope: Scope, task: tasks.Reflect, log: _Log
@@ -129,6 +161,21 @@ def _read(request: pb.ExtractRequest) -> tuple[Sequence[Turn], tasks.Setting]:
     return turns, setting
 
 
+def _believed(
+    stage: str,
+    facts: Sequence[WorldFact],
+    chunk: tasks.Normalise | tasks.Extract,
+    guards: Guards,
+    log: _Log,
+) -> Sequence[WorldFact]:
+    """The facts that may be believed, with their dates checked."""
+    world = guards.world(facts)
+    dated = Dating(chunk.turns, chunk.setting).check(world.facts)
+    log.warnings += dated.warnings
+    log.refused(stage, world.refused)
+    return dated.facts
+
+
 def _why_nothing(dropped: Sequence[values.DroppedFact]) -> NothingReason:
     """Why nothing is left: what was said had come from this memory, or was not worth keeping."""
     recalled = bool(dropped) and all(one.reason == DropReason.RECALLED_TEXT for one in dropped)
@@ -139,9 +186,10 @@ def _response(
     nothing: NothingReason | None,
     world: Sequence[WorldFact],
     voice: Sequence[VoiceFact],
-    passages: Mapping[int, str],
+    request: pb.ExtractRequest,
     log: _Log,
 ) -> pb.ExtractResponse:
+    passages = {turn.position: turn.passage_id for turn in request.turns}
     return pb.ExtractResponse(
         nothing=nothing or "",
         world=[world_out(fact, passages[fact.turn]) for fact in world],

@@ -31,10 +31,17 @@ Vectors = npt.NDArray[np.float32]
 class EngineError(Exception):
     """A model call that gave no usable answer. `str()` never holds text of users.
 
-    `receipt` tells what the failed task cost, where any call was made.
+    `receipt` tells what the failed task cost, where any call was made; `before` what was spent on other tasks
+    of the same work, which went down with it.
     """
 
     receipt: "Receipt | None" = None
+    before: "tuple[Receipt, ...]" = ()
+
+    @property
+    def receipts(self) -> "tuple[Receipt, ...]":
+        """All that was spent for nothing."""
+        return self.before if self.receipt is None else (*self.before, self.receipt)
 
 
 class ModelUnavailable(EngineError):
@@ -127,6 +134,14 @@ class Engine(Protocol):
     async def judge_statements(self, scope: Scope, task: tasks.JudgeStatements) -> Answer[tasks.Judged]: ...
 
     async def judge_voice(self, scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]: ...
+
+    async def understand(self, scope: Scope, task: tasks.Understand) -> Answer[tasks.Understood]:
+        """`normalise`, both extractions and `classify` as one task."""
+        ...
+
+    async def resolve(self, scope: Scope, task: tasks.Resolve) -> Answer[tasks.Resolved]:
+        """`reflect` and the judgements, those that the task holds, as one task."""
+        ...
 
     async def summarise(self, scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]: ...
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from services.domain.facts import NothingReason, Turn, VoiceFact, WorldFact
 from services.domain.graph import EntityType, GraphAspect
@@ -11,6 +12,13 @@ from services.domain.records import VerdictKind
 
 UNNAMED_USER = "User"
 """What "I" in a user's turn is called while the user's name is not known."""
+
+
+class Profile(StrEnum):
+    """How thoroughly a chunk is understood: a call for each step, or steps combined into few calls."""
+
+    FULL = "full"
+    ECONOMY = "economy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,9 @@ class Setting:
 
     `reference_time` is when the text was said; `time_zone` an IANA name; `rules` the tenant's ingestion rules
     for this source; `recent` the session's latest episodes, `similar` neighbours of the chunk's passages.
-    `medium_model` and `low_model` are the graph's own models, "" for the operator's; no model is told them.
+    `known_names` are other names in the text, each with that of `known_entities` which it means.
+    `medium_model` and `low_model` are the graph's own models, "" for the operator's; no model is told them,
+    nor the profile.
     """
 
     kind: EpisodeKind
@@ -45,8 +55,10 @@ class Setting:
     known_facts: Sequence[KnownFact] = ()
     known_entities: Sequence[str] = ()
     known_predicates: Sequence[str] = ()
+    known_names: Sequence[tuple[str, str]] = ()
     medium_model: str = ""
     low_model: str = ""
+    profile: Profile = Profile.FULL
 
     @property
     def user(self) -> str:
@@ -120,6 +132,23 @@ class Classified:
 
     world: Sequence[tuple[GraphAspect | None, Instant | None]]
     voice: Sequence[VoiceKind | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Understand:
+    """Draw classified facts from raw turns at once: what Normalise, Extract and Classify do in steps."""
+
+    turns: Sequence[Turn]
+    setting: Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """Facts with their aspects, each with a quote from a raw turn; or why there are none."""
+
+    world: Sequence[WorldFact] = ()
+    voice: Sequence[VoiceFact] = ()
+    nothing: NothingReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,3 +333,24 @@ class JudgedEntities:
     """Verdicts on some of the pairs; a pair without one stays two."""
 
     verdicts: Sequence[EntityVerdict] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """All that is to be judged of one chunk, at once; with `reflect`, which facts are noise as well."""
+
+    setting: Setting
+    reflect: Reflect | None = None
+    entities: JudgeEntities | None = None
+    statements: JudgeStatements | None = None
+    voice: JudgeVoice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Of each part that was asked its answer. `kept` is None where nothing was to be reflected on."""
+
+    kept: Kept | None = None
+    entities: JudgedEntities = JudgedEntities()
+    statements: Judged = Judged(())
+    voice: JudgedVoice = JudgedVoice()

@@ -9,10 +9,11 @@ from services.domain.errors import DocumentNotFound, EpisodeNotFound
 from services.domain.facts import NothingReason
 from services.domain.ids import DocumentId, EpisodeId, JobId, derive_id
 from services.domain.instants import Instant
-from services.domain.memory import DocumentVersion, Episode, Passage
+from services.domain.memory import DocumentVersion, Episode, EpisodeKind, Passage
 from services.domain.recalled import is_recalled
 from services.domain.scope import Scope
 from services.llm import tokens
+from services.llm.offline.relevance import is_small_talk
 from services.llm.port import Embedder
 from services.preprocessor.assertions import assertion_episode
 from services.preprocessor.deleting import Deletions
@@ -72,7 +73,7 @@ class Preprocessor:
                     raise
                 draft = await self._saved(scope, job, source)
         await self._embed(scope, draft.episodes, draft.passages, generation)
-        return await self._answer(scope, source, draft)
+        return await self._answer(scope, source, draft, gate=request.relevance_gate)
 
     async def record_assertions(
         self, scope: Scope, request: pb.RecordAssertionsRequest
@@ -236,12 +237,14 @@ class Preprocessor:
         if episodes or version is not None:
             await self._text.save(scope, episodes, passages, version, generation, unknown=True)
 
-    async def _answer(self, scope: Scope, source: Source, draft: Draft) -> pb.PreprocessResponse:
+    async def _answer(
+        self, scope: Scope, source: Source, draft: Draft, *, gate: bool
+    ) -> pb.PreprocessResponse:
         total = await _count(of_source(source).text)
         passages = _by_episode(draft.passages)
         return pb.PreprocessResponse(
             chunks=[
-                _chunk(episode, passages.get(episode.id, ()))
+                _chunk(episode, passages.get(episode.id, ()), gate=gate)
                 for episode in draft.episodes
                 if not is_silent(episode)
             ],
@@ -272,12 +275,12 @@ def _by_episode(passages: Sequence[Passage]) -> dict[EpisodeId, list[Passage]]:
     return grouped
 
 
-def _chunk(episode: Episode, passages: Sequence[Passage]) -> pb.Chunk:
-    return pb.Chunk(
-        episode_id=episode.id,
-        tokens=episode.tokens,
-        nothing=_why_nothing_in(passages),
-    )
+def _chunk(episode: Episode, passages: Sequence[Passage], *, gate: bool) -> pb.Chunk:
+    nothing = _why_nothing_in(passages)
+    if not nothing and gate and episode.kind is EpisodeKind.CONVERSATION:
+        small = all(is_small_talk(one.text) for one in passages if one.text.strip())
+        nothing = NothingReason.SMALL_TALK if small else ""
+    return pb.Chunk(episode_id=episode.id, tokens=episode.tokens, nothing=nothing)
 
 
 def _why_nothing_in(passages: Sequence[Passage]) -> str:

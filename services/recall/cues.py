@@ -43,7 +43,7 @@ _INTENTS: Sequence[tuple[Intent, re.Pattern[str]]] = (
         _any(
             r"chang(?:e|es|ed|ing)|used to|no longer|any ?more|previous(?:ly)?|former(?:ly)?|history"
             r"|before(?=\W*$)|replaced?|switch(?:ed)?|migrated?|instead of"
-            r"|变化|改变|变更|以前|之前|曾经|过去|不再|原来|历史"
+            r"|变化|改变|变更|变了|换了|换成|以前|之前|从前|曾经|过去|不再|原来|历史"
         ),
     ),
     (
@@ -65,7 +65,8 @@ _INTENTS: Sequence[tuple[Intent, re.Pattern[str]]] = (
         Intent.RELATIONSHIP,
         _any(
             r"relationship|related|relation|know each other|connected|connection|between|how do \w+ and \w+"
-            r"|who is \w+ to|关系|认识"
+            r"|who is \w+ to|compar(?:e|es|ed|ing|ison)|differ(?:s|ent|ence|ences)?|versus|vs"
+            r"|关系|认识|比较|区别|不同|相比"
         ),
     ),
     (

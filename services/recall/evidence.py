@@ -16,7 +16,9 @@ Place = tuple[EpisodeId | None, PassageId | None]
 class EvidenceNames:
     """Gives each passage (or episode without one) one name, in the order in which it is first pointed at."""
 
-    def __init__(self) -> None:
+    def __init__(self, after: int = 0) -> None:
+        """`after`: the number before the first."""
+        self._after = after
         self._names: dict[Place, str] = {}
         self._given: list[pb.Evidence] = []
 
@@ -36,7 +38,7 @@ class EvidenceNames:
         """The name of a passage, or of an episode where no passage is known."""
         place = (None, passage) if passage else (episode, None)
         if place not in self._names:
-            self._names[place] = f"e{len(self._names) + 1}"
+            self._names[place] = f"e{self._after + len(self._names) + 1}"
             self._given.append(
                 pb.Evidence(
                     name=self._names[place],

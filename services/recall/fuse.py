@@ -14,6 +14,7 @@ WEIGHTS: Mapping[str, float] = {
     "time": 0.4,
     "passages_dense": 1.0,
     "passages_lexical": 1.0,
+    "passages_time": 0.4,
     "voice_dense": 1.0,
     "voice_lexical": 1.0,
 }

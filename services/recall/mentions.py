@@ -18,6 +18,12 @@ _READ_CHARACTERS = 4_000
 _MODALS = frozenset({"may", "might", "must"})
 _CJK = re.compile(f"[{CJK}]")
 _FIRST_PERSON = re.compile(r"(?<![\w'])(?:i|i'm|i've|i'd|i'll|me|my|mine|myself)(?!\w)|我")
+_SECOND_PERSON = re.compile(r"(?<![\w'])(?:you|you've|you'd|your|yours)(?!\w)|[你您]")
+_ASKED_OF_MEMORY = re.compile(
+    r"\b(?:do|can|could|would|will) you (?:still |please )*(?:remember|recall|know|tell|remind)\b"
+    r"|[你您](?:还|能|可以|是否)*(?:记得|记不记得|知道|告诉|想起|提醒)"
+)
+"""Said to whom is asked, not of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,11 @@ class AliasTable:
 def speaks_of_self(question: str) -> bool:
     """True when the question says I, me, my or 我: it means the graph's user."""
     return bool(_FIRST_PERSON.search(name_key(question[:_READ_CHARACTERS])))
+
+
+def speaks_of_assistant(question: str) -> bool:
+    """True when the question says you, your or 你: it means an assistant, unless it only asks them."""
+    return bool(_SECOND_PERSON.search(_ASKED_OF_MEMORY.sub(" ", name_key(question[:_READ_CHARACTERS]))))
 
 
 def _borders(text: str) -> Iterator[int]:

@@ -1,7 +1,7 @@
 """Pack: the prompt block within a token budget: by section, each line with its dates and its evidence."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from services.llm import tokens
 from services.recall.lines import Line, Section
@@ -35,6 +35,19 @@ class Packed:
     tokens: int
     keys: frozenset[Hashable]
     left_out: int
+
+
+def titled(title: str, items: Sequence[Item], budget: int) -> Packed:
+    """Packs items below a heading, left out where there is no room for it."""
+    if not title or not items:
+        return pack(items, budget)
+    head = f"# {' '.join(title.split())}\n"
+    room = max(1, budget - tokens.count(head)) if budget else 0
+    packed = pack(items, room)
+    text = head + packed.text
+    if budget and tokens.count(text) > budget:
+        return pack(items, budget)
+    return replace(packed, text=text, tokens=tokens.count(text))
 
 
 def pack(items: Sequence[Item], budget: int) -> Packed:

@@ -7,18 +7,24 @@ from services.domain.ids import EpisodeId, PassageId
 from services.domain.instants import Instant, Interval
 from services.domain.memory import Episode, Passage
 from services.recall.asking import Asking, dense_leg
+from services.recall.care import together
 from services.recall.fuse import Found, Fused, Leg, fuse, ranked
 from services.recall.messages import said_at
-from services.recall.texts_index import TextsIndex
-from services.stores.memory.port import TextStore
+from services.recall.terms import terms
+from services.recall.texts_index import TextsIndex, is_searchable
+from services.recall.whose import whose
+from services.stores.memory.port import EpisodeFilter, TextStore
+from services.stores.paging import Page
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
 WIDTH = 200
 """Hits asked of each search at first."""
 WIDENINGS = 3
 """How often a search that the filters left too little of is asked again for four times as many."""
-SAID_THEN = 0.05
-"""What a passage gains that was said in the period that the question names."""
+SOON_AFTER_MICROS = 7 * 86_400_000_000
+"""What happened in a period is told in it, or within days."""
+TIMED_EPISODES = 8
+"""The latest episodes of the period asked about, whose passages are found without a word in common."""
 OWN_WORDS = 0.2
 """What a turn gains by a speaker whom the question names: people tell of themselves, and seldom by name."""
 ASKS = 0.06
@@ -41,6 +47,14 @@ class PassageFound:
         return said_at(self.passage, self.episode)
 
 
+@dataclass(frozen=True, slots=True)
+class PassagesFound:
+    """Passages, best first; `whose`: how sure it is, 0 to 1, that they are about whom the question names."""
+
+    passages: Sequence[PassageFound] = ()
+    whose: float = 1.0
+
+
 class Passages:
     """Searches the passages of one graph."""
 
@@ -48,20 +62,30 @@ class Passages:
         self._text = text
         self._vectors = vectors
 
-    async def find(self, asking: Asking, limit: int) -> list[PassageFound]:
-        """At most `limit` passages, best first."""
+    async def find(self, asking: Asking, limit: int) -> PassagesFound:
+        """At most `limit` passages."""
         width = max(WIDTH, limit)
         found: dict[PassageId, tuple[Passage, Episode]] = {}
         legs: list[Leg] = []
         beside: Beside = set()
+        then = _then(asking)
+        timed = await asking.care.of(self._said_in(asking, then), ()) if then else ()
         for _ in range(WIDENINGS):
             beside.clear()
             legs = await self._searched(asking, width, beside)
-            found = await asking.care.of(self._checked(asking, legs), {})
+            found = await asking.care.of(self._checked(asking, legs, timed), {})
             if len(found) >= limit or not any(len(leg.hits) >= width for leg in legs):
                 break
             width *= 4
-        return _ranked(asking, legs, found, beside)[:limit]
+        if then is not None:
+            legs.append(_time_leg(then, found))
+        return PassagesFound(_ranked(asking, legs, found, beside)[:limit], _whose(asking, legs, found))
+
+    async def _said_in(self, asking: Asking, period: Interval) -> Sequence[PassageId]:
+        where = EpisodeFilter(since=period.start, until=period.end)
+        listed = await self._text.latest_episodes(asking.scope, where, Page(TIMED_EPISODES))
+        said = await together(*(self._text.passages_of(asking.scope, one.id) for one in listed.items))
+        return [passage.id for passages in said for passage in passages if is_searchable(passage)]
 
     async def _searched(self, asking: Asking, width: int, beside: Beside) -> list[Leg]:
         near: Leg | None = None
@@ -75,9 +99,12 @@ class Passages:
             return [near] if near else []
         return _in_windows(asking, index, near, width, beside)
 
-    async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> dict[PassageId, tuple[Passage, Episode]]:
+    async def _checked(
+        self, asking: Asking, legs: Sequence[Leg], timed: Sequence[PassageId]
+    ) -> dict[PassageId, tuple[Passage, Episode]]:
         """The hits that are still there, known by then, and said in the range asked for."""
-        ids = list(dict.fromkeys(PassageId(id) for leg in legs for id, _ in leg.hits))
+        hits = [PassageId(id) for leg in legs for id, _ in leg.hits]
+        ids = list(dict.fromkeys([*hits, *timed]))
         if not ids:
             return {}
         passages = await self._text.passages(asking.scope, ids)
@@ -117,6 +144,33 @@ def _sorted(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     return sorted((hit for hit in hits if hit[1] > 0), key=lambda hit: (-hit[1], hit[0]))
 
 
+def _then(asking: Asking) -> Interval | None:
+    """When what is asked about was told: in the period that the question names, or soon after."""
+    if asking.time.within is not None:
+        return asking.time.within
+    period = asking.time.period
+    if period is None or period.end is None:
+        return period
+    return Interval(period.start, Instant(period.end + SOON_AFTER_MICROS))
+
+
+def _time_leg(then: Interval, found: Mapping[PassageId, tuple[Passage, Episode]]) -> Leg:
+    return Leg(
+        "passages_time",
+        [(id, 1.0) for id in sorted(found) if then.contains(said_at(*found[id]))],
+    )
+
+
+def _whose(asking: Asking, legs: Sequence[Leg], found: Iterable[PassageId]) -> float:
+    index = asking.texts_index
+    if index is None:
+        return 1.0
+    near = [hit for leg in legs if leg.name == "passages_dense" for hit in leg.hits]
+    names = {term for key in asking.speakers for term in terms(key)}
+    asked = [term for term in asking.terms if term not in names]
+    return whose(index.passages, index.turns, asking.speakers, asked, near, found)
+
+
 def _is_asked(asking: Asking, passage: Passage, episode: Episode) -> bool:
     until, within = asking.known.saved_until, asking.time.within
     if not asking.topics.keeps([episode.id]):
@@ -137,15 +191,18 @@ def _ranked(
     for id, (passage, episode) in found.items():
         item = _told(fused[id], beside)
         score = item.score + _gain(asking, passage.id) + asking.topics.lift([episode.id])
-        if _is_in(asking.time.period, said_at(passage, episode)):
-            score += SAID_THEN
         passages[id] = PassageFound(passage, episode, replace(item, score=score))
     order = ranked(
         [one.fused for one in passages.values()],
         newest=lambda id: passages[id].said_at,
         sources=lambda _: 1,
     )
-    return [passages[item.id] for item in order]
+    return [_within_bounds(passages[item.id]) for item in order]
+
+
+def _within_bounds(one: PassageFound) -> PassageFound:
+    """With a score from 0 to 1; ranked before, so that no two of the best become equal."""
+    return replace(one, fused=replace(one.fused, score=min(1.0, max(0.0, one.fused.score))))
 
 
 def _gain(asking: Asking, id: PassageId) -> float:
@@ -156,10 +213,6 @@ def _gain(asking: Asking, id: PassageId) -> float:
         return 0.0
     gain = OWN_WORDS if index.turns.is_by(place, asking.speakers) else 0.0
     return gain - (ASKS if index.turns.asks(place) else 0.0)
-
-
-def _is_in(period: Interval | None, at: Instant) -> bool:
-    return period is not None and period.contains(at)
 
 
 def _told(item: Fused, beside: Beside) -> Fused:

@@ -20,10 +20,10 @@ from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
 from services.recall.facts_index import FactsIndex, statement_terms
 from services.recall.followed import Followed
-from services.recall.mentions import AliasTable, speaks_of_self
-from services.recall.pack import pack
+from services.recall.mentions import AliasTable, speaks_of_assistant, speaks_of_self
+from services.recall.pack import titled
 from services.recall.parts import Parts
-from services.recall.passages import PassageFound, Passages
+from services.recall.passages import PassageFound, Passages, PassagesFound
 from services.recall.plan import Plan, make_plan, plan_as
 from services.recall.question import Question, question_in
 from services.recall.ranking import FactFound
@@ -49,6 +49,7 @@ class _Found:
     records: Records | None = None
     passages: Sequence[PassageFound] = ()
     voice: Sequence[VoiceFound] = ()
+    whose: float = 1.0
 
 
 class Recalling:
@@ -80,13 +81,13 @@ class Recalling:
         asking, hints = await self._asking(scope, question, known, care)
         found = await self._find(asking)
         described = await care.of(self._describe(asking, found), nothing_described(known.at))
-        names = EvidenceNames()
+        names = EvidenceNames(request.names_after)
         items = merged(
             fact_items(found.facts, described, names, asking.time),
             voice_items(found.voice, described, names),
             passage_items(found.passages, names),
         )
-        packed = pack(items, question.limits.tokens)
+        packed = titled(request.title, items, question.limits.tokens)
         messages = Messages(described, names, packed, question.explain)
         wanted = (request.include_summaries, request.include_persona)
         summaries, persona = await care.of(
@@ -191,11 +192,13 @@ class Recalling:
             )
             voice = group.create_task(self._voices.find(asking)) if limits.voice else None
         statements = facts.result() if facts else FactsFound()
+        said = passages.result() if passages else PassagesFound()
         return _Found(
             statements.facts,
             statements.records,
-            passages.result() if passages else (),
+            said.passages,
             voice.result() if voice else (),
+            said.whose,
         )
 
     async def _describe(self, asking: Asking, found: _Found) -> Described:
@@ -223,12 +226,14 @@ def _time(question: Question, plan: Plan) -> Time:
 
 
 def _speakers(index: TextsIndex | None, question: Question, plan: Plan) -> frozenset[str]:
-    """Whom a question names of those who speak; "I" is the user."""
+    """Whom a question names of those who speak; "I" is the user, "you" the assistant."""
     if index is None:
         return frozenset()
     others = {one.key for mention in plan.mentions for one in mention.entities}
     if speaks_of_self(question.asked.query):
         others.add(name_key(question.asked.user_name))
+    if speaks_of_assistant(question.asked.query):
+        others |= index.turns.assistants
     return index.turns.named_in(question.asked.query, others)
 
 
@@ -248,4 +253,5 @@ def _answerable(asking: Asking, found: _Found) -> float:
         named,
         about,
         [set(terms(mention.text)) for mention in asking.plan.mentions],
+        found.whose,
     )

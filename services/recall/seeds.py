@@ -42,6 +42,12 @@ class Names:
         """The entity of an id, or every one of a name and a fitting type, oldest first, no predicate."""
         return (await self._found(scope, [named], known_at, type))[named]
 
+    async def every(
+        self, scope: Scope, named: Sequence[str], known_at: Revision
+    ) -> Mapping[str, Sequence[Entity]]:
+        """Of each name the entities that go by it, no predicate; none for a name that nothing has."""
+        return await self._found(scope, named, known_at, EntityType.UNKNOWN)
+
     async def hints(self, scope: Scope, hints: Sequence[str], known_at: Revision) -> Hints:
         """What hints mean. Raises EntityNotFound for an id that is not here."""
         found = await self._found(scope, hints, known_at, EntityType.UNKNOWN)

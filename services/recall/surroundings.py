@@ -12,8 +12,10 @@ from services.domain.scope import Scope
 from services.llm.port import Vectors
 from services.llm.tasks import KnownFact
 from services.recall.care import at_once
+from services.recall.named import named_in, predicates_in
 from services.recall.parts import Parts
 from services.recall.readings import Readings, shown_as
+from services.recall.seeds import Names
 from services.stores.graph.port import AsOf, StatementView
 from services.stores.memory.lexicons import Lexicons
 from services.stores.vectors.port import Collection
@@ -39,6 +41,7 @@ class Surroundings:
         self._lexicons = lexicons
         self._parts = parts
         self._readings = readings
+        self._names = Names(parts.graph, readings)
 
     async def gather(self, scope: Scope, request: pb.GatherContextRequest) -> pb.GatherContextResponse:
         """Raises EpisodeNotFound, StoreUnavailable, EngineError."""
@@ -48,11 +51,15 @@ class Surroundings:
         episode = found[0]
         passages = await self._parts.text.passages_of(scope, episode.id)
         current = await self._parts.revisions.current(scope)
+        texts = [passage.with_speaker for passage in passages if passage.text.strip()]
         async with at_once() as group:
             recent = group.create_task(self._recent(scope, episode))
             declared = group.create_task(self._lexicons.at(scope, current))
             like = group.create_task(self._like(scope, episode, passages, current))
+            named = group.create_task(named_in(self._names, scope, texts, current))
         similar, facts = like.result()
+        entities, also = named.result()
+        lexicon = declared.result()
         setting = values.Setting(
             kind=episode.kind,
             reference_time=episode.reference_time,
@@ -61,10 +68,15 @@ class Surroundings:
             recent=recent.result(),
             similar=similar,
             known_facts=[_known(view) for view in facts],
-            known_entities=_entities(facts),
+            known_entities=list(dict.fromkeys([*(one.name for one in entities), *_entities(facts)])),
+            known_names=[values.KnownName(name=entity.name, also=other) for other, entity in also],
             known_predicates=list(
                 dict.fromkeys(
-                    [*sorted(declared.result().declared)[:DECLARED], *(view.predicate.name for view in facts)]
+                    [
+                        *sorted(lexicon.declared)[:DECLARED],
+                        *predicates_in(texts, lexicon),
+                        *(view.predicate.name for view in facts),
+                    ]
                 )
             ),
         )

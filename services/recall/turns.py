@@ -1,5 +1,6 @@
-"""Turns: who stands beside whom in an episode, who speaks, and how words count that stand near each other."""
+"""Turns: who stands beside whom, who speaks of whom, and how words count that stand near each other."""
 
+import re
 from array import array
 from collections.abc import Collection, Sequence
 
@@ -8,10 +9,11 @@ import numpy.typing as npt
 
 from services.domain.graph import EntityType
 from services.domain.ids import EntityId, EpisodeId
-from services.domain.memory import Passage
+from services.domain.memory import Passage, Role
 from services.domain.names import name_key
 from services.recall.bm25 import Bm25, Scores
 from services.recall.mentions import AliasTable
+from services.recall.terms import folded
 from services.stores.graph.port import Alias
 
 SHARES = (0.6, 0.4, 0.3, 0.2)
@@ -22,9 +24,16 @@ counts once, where it stands nearest: said over and over it makes no turn better
 LIKE_SHARES = (0.8, 0.6)
 """The same for likeness to the question, one or two turns away. Cosines lie close together."""
 
+_SELF = re.compile(
+    r"(?<![\w'])(?:i|me|my|mine|myself|we|us|our|ours|i'm|i've|i'd|i'll|we're|we've|we'll)(?!\w)|[我咱俺]"
+)
+_YOU = re.compile(r"(?<![\w'])(?:you|your|yours|yourself|you're|you've|you'd|you'll)(?!\w)|[你您]")
 _ASKS = ("?", "？")
 _CLOSING = " \t\n\"'”’)）]】"
 _TURN_BYTES = 400
+
+UNNAMED_ASSISTANT = "\0assistant"
+"""The key of an assistant whose turns have no name; no name reads so."""
 
 Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -34,11 +43,15 @@ class Turns:
     """The turns of one graph, by their place in the index of their words. Added in the order of places."""
 
     def __init__(self) -> None:
+        self.assistants: set[str] = set()
+        """Keys of the speakers that are assistants."""
         self._at: dict[tuple[EpisodeId, int], int] = {}
         self._speakers = array("i")
         self._numbers: dict[str, int] = {}
         self._spelled: dict[str, str] = {}
         self._asks = array("b")
+        self._of_you = array("b")
+        self._about: Places | None = None
         self._beside: dict[int, Places] = {}
         self._names: AliasTable | None = None
 
@@ -57,9 +70,15 @@ class Turns:
         if key and key not in self._numbers:
             self._names = None
             self._spelled[key] = passage.speaker
+        if passage.role is Role.ASSISTANT:
+            key = key or UNNAMED_ASSISTANT
+            self.assistants.add(key)
         self._speakers.append(self._numbers.setdefault(key, len(self._numbers)) if key else -1)
         self._asks.append(passage.text.rstrip(_CLOSING).endswith(_ASKS))
+        text = folded(passage.text)
+        self._of_you.append(bool(_YOU.search(text)) and not _SELF.search(text))
         self._beside.clear()
+        self._about = None
 
     def windowed(self, index: Bm25, terms: Sequence[str]) -> Scores:
         """Scores of the index's documents, shape (documents,), in which nearby words count by `SHARES`."""
@@ -108,10 +127,28 @@ class Turns:
         met |= {one.id for mention in self._names.mentions(question) for one in mention.entities}
         return frozenset(met) if len(met) < len(self._numbers) else frozenset()
 
-    def spoken_by(self, keys: Collection[str]) -> Mask:
-        """Which turns these speakers have said, shape (turns,)."""
-        numbers = [self._numbers[key] for key in sorted(keys) if key in self._numbers]
-        return np.isin(np.frombuffer(self._speakers, dtype=np.int32), numbers)
+    def about(self, keys: Collection[str]) -> tuple[Mask, Mask]:
+        """Which turns tell of these speakers, and which of others; both of shape (turns,).
+
+        Who says "I" tells of themselves; who says only "you" tells of whom they answer. What an assistant
+        says is nobody else's story: it takes up what it is told.
+        """
+        if self._about is None:
+            self._about = self._told_about()
+        theirs = np.isin(self._about, self._numbered(keys))
+        nobodys = np.isin(self._about, [-1, *self._numbered(self.assistants)])
+        return theirs, ~theirs & ~nobodys
+
+    def _numbered(self, keys: Collection[str]) -> list[int]:
+        return [self._numbers[key] for key in sorted(keys) if key in self._numbers]
+
+    def _told_about(self) -> Places:
+        speakers = np.array(self._speakers, dtype=np.int64)
+        padded = np.append(speakers, -1)  # place -1 is nobody
+        before, after = padded[self._stepped(-1)], padded[self._stepped(1)]
+        other = np.where((before >= 0) & (before != speakers), before, after)
+        of_you = np.array(self._of_you, dtype=np.bool_) & (other >= 0) & (other != speakers)
+        return np.where(of_you, other, speakers)
 
     def is_by(self, place: int, keys: Collection[str]) -> bool:
         """Whether one of these speakers has said the turn at a place."""

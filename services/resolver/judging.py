@@ -34,7 +34,8 @@ class _Spoken:
     def draft(self, revision: Revision) -> Draft:
         """An empty draft that need not look up again what is known of them."""
         records = self.read.records
-        return Draft(revision, read={one.id for one in records.statements}, stored=records)
+        keys = dict(self.read.reading.keys)
+        return Draft(revision, read={one.id for one in records.statements}, stored=records, keys=keys)
 
     @property
     def ids(self) -> set[StatementId]:

@@ -19,10 +19,11 @@ from services.domain.predicates import Vocabulary
 from services.domain.records import Judge
 from services.domain.scope import Scope
 from services.domain.synonyms import plain, unlike
-from services.llm.port import Answer, Embedder, Engine, Vectors
-from services.llm.tasks import Judged, NamedPredicate, Pair, Setting
+from services.llm.port import Embedder, Engine, Vectors
+from services.llm.tasks import NamedPredicate, Pair, Setting
 from services.resolver.change import Draft
 from services.resolver.deciding import Action, By, by_model, decide
+from services.resolver.memo import Memo
 from services.resolver.naming import draft_predicates
 from services.stores.graph.port import AsOf, GraphStore
 from services.stores.memory.port import ReadingStore
@@ -135,7 +136,7 @@ class Likening:
         scope: Scope,
         draft: Draft,
         likely: Likely,
-        answer: Answer[Judged] | None,
+        memo: Memo,
         setting: Setting,
         episode: EpisodeId,
         now: Instant,
@@ -149,7 +150,7 @@ class Likening:
             for name, other in likely.certain.items()
         ]
         fresh = {one.name for one in likely.new}
-        opinions += coherent(_opinions(likely, answer), fresh) if answer else []
+        opinions += coherent(_opinions(likely, memo), fresh)
         await draft_predicates(self._graph, scope, draft, sorted({one.other for one in opinions}))
         for one in opinions:
             _record(scope, draft, one, setting, episode, now)
@@ -239,19 +240,16 @@ def _as_one(joined: Joined[str], one: Opinion) -> bool:
     return joined.root(one.name) == joined.root(one.other)
 
 
-def _opinions(likely: Likely, answer: Answer[Judged]) -> list[Opinion]:
-    """What was said of pairs that were offered; of several on one pair the first."""
-    by_pair = dict(zip(likely.pairs, likely.names, strict=True))
-    by = by_model(answer.receipt)
-    found: dict[Pair, Opinion] = {}
-    for verdict in answer.value.predicates:
-        pair = Pair(verdict.new, verdict.candidate)
-        if pair in by_pair:
-            told = Opinion(
-                *by_pair[pair], verdict.same, Judge.MODEL, verdict.why, by.model, by.prompt_version
-            )
-            found.setdefault(pair, told)
-    return list(found.values())
+def _opinions(likely: Likely, memo: Memo) -> list[Opinion]:
+    """What was said of pairs that were offered."""
+    offered = set(likely.names)
+    found: list[Opinion] = []
+    for names, told in memo.predicates.items():
+        if told is not None and names in offered:
+            by = by_model(told.by)
+            verdict = told.verdict
+            found.append(Opinion(*names, verdict.same, Judge.MODEL, verdict.why, by.model, by.prompt_version))
+    return found
 
 
 def _shown(name: str, words: _Words) -> NamedPredicate:

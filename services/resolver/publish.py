@@ -167,7 +167,8 @@ class Publisher:
                 change.voice_ends,
                 revoked,
             )
-        if change.merges or change.declared or change.readings_revoked:
+        reads_anew = bool(change.merges or change.declared or change.readings_revoked)
+        if reads_anew:
             await self._stores.readings.apply(
                 scope, entry.revision, change.merges, change.declared, change.readings_revoked
             )
@@ -182,6 +183,8 @@ class Publisher:
             if await self._stores.revisions.entry(scope, entry.commit_id) is None:
                 await self._void(scope)
             await self._index.sweep(scope, change)
+        elif not reads_anew:
+            self._lexicons.follow(scope, entry.revision)
 
     async def _void(self, scope: Scope) -> None:
         """The log has lost the revision: the graph was erased while it was written. Raises ScopeErased."""

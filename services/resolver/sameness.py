@@ -2,9 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-import structlog
+from dataclasses import dataclass, replace
 
 from services.domain.beliefs import in_force
 from services.domain.graph import Entity, EntityType, Literal
@@ -14,12 +12,12 @@ from services.domain.instants import Instant
 from services.domain.likeness import Name, fuller, named_in
 from services.domain.records import Judge
 from services.domain.scope import Scope
-from services.llm.port import Answer, Embedder, Engine, ModelOutputInvalid, ModelRefused, Receipt
-from services.llm.tasks import JudgedEntities, JudgeEntities, KnownFact, NamedEntity, Pair, Setting
+from services.llm.port import Embedder
+from services.llm.tasks import JudgeEntities, KnownFact, NamedEntity, Pair, Setting
 from services.resolver.candidates import Candidates, Couple, Found, spelled_out_couples
 from services.resolver.change import Draft
 from services.resolver.coherence import Groups, Verdict, coherent
-from services.resolver.memo import Memo
+from services.resolver.memo import EntityPair, Memo
 from services.stores.graph.port import AsOf, GraphStore
 from services.stores.memory.groups import connected
 from services.stores.memory.port import Decision, ReadingStore
@@ -30,8 +28,6 @@ MAX_ASKED = 24
 FACTS_SHOWN = 4
 """Of each side, the latest."""
 _PASSAGES_SHOWN = 12
-
-_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +40,21 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """Couples for the engine, and entities that it should know of: a short name may mean these as well."""
+class Alike:
+    """What may be one of what a draft names: by the text's own words, or in doubt, for the engine to say.
 
-    couples: Sequence[Couple]
-    rivals: Sequence[Entity]
+    `task` asks about the doubtful couples; `groups` is how their sides read before.
+    """
+
+    certain: Sequence[Verdict]
+    doubtful: Sequence[Couple]
+    groups: Groups
+    task: JudgeEntities | None = None
+
+    @property
+    def keys(self) -> Sequence[EntityPair]:
+        """The couples by their ids, in the order of the task's pairs."""
+        return [(couple.new.id, couple.other.id) for couple in self.doubtful]
 
 
 class Sameness:
@@ -60,17 +66,13 @@ class Sameness:
         readings: ReadingStore,
         vectors: VectorStore,
         embedder: Embedder,
-        engine: Engine,
     ) -> None:
         self._graph = graph
         self._readings = readings
-        self._engine = engine
         self._candidates = Candidates(graph, vectors, embedder)
 
-    async def add(
-        self, scope: Scope, draft: Draft, known: Revision, chunk: Chunk, now: Instant, memo: Memo
-    ) -> None:
-        """Judges what the draft names first. Raises EngineError while a model can't be reached."""
+    async def find(self, scope: Scope, draft: Draft, known: Revision, chunk: Chunk) -> Alike | None:
+        """Looks at what the draft names first; None where nothing is alike. Raises EngineError of vectors."""
         fresh = [one for one in draft.entities.values() if one.type is not EntityType.PREDICATE and one.name]
         older = await self._named_before(scope, draft)
         certain = spelled_out_couples([*fresh, *older], chunk.said)
@@ -78,7 +80,7 @@ class Sameness:
         found = await self._candidates.find(scope, fresh, older, known)
         grey = [couple for couple in found.couples if couple.ids not in spelled]
         if not certain and not grey:
-            return
+            return None
         sides = [side for couple in (*certain, *grey) for side in (couple.new, couple.other)]
         rivals = [one for couple in grey for one in found.rivals.get(couple.ids, ())]
         groups = await self._groups(scope, [*sides, *rivals], known)
@@ -88,11 +90,34 @@ class Sameness:
             if groups.is_open(couple.new, couple.other)
         ]
         grey = [couple for couple in grey if groups.is_open(couple.new, couple.other)][:MAX_ASKED]
-        if grey:
-            asked = _Asked(grey, _rivals(found, grey, groups))
-            verdicts += await self._asked(scope, draft, known, chunk, asked, memo)
-        for verdict in coherent(verdicts, groups):
+        if not grey:
+            return Alike(verdicts, (), groups)
+        task = await self._task(scope, draft, known, chunk, grey, _rivals(found, grey, groups))
+        return Alike(verdicts, grey, groups, task)
+
+    def record(
+        self, scope: Scope, draft: Draft, alike: Alike, chunk: Chunk, now: Instant, memo: Memo
+    ) -> None:
+        """Drafts what is certain, and what was said of the couples that were offered."""
+        couples = dict(zip(alike.keys, alike.doubtful, strict=True))
+        verdicts = [*alike.certain]
+        for key, told in memo.entities.items():
+            if told is not None and key in couples:
+                by, one = told.by, told.verdict
+                model = by.model or by.engine
+                verdicts.append(
+                    Verdict(couples[key], one.same, Judge.MODEL, one.why, model, by.prompt_version)
+                )
+        for verdict in coherent(verdicts, alike.groups):
             _record(scope, draft, verdict, chunk, now)
+
+    def supposed(self, scope: Scope, draft: Draft, alike: Alike, chunk: Chunk, now: Instant) -> Draft:
+        """The draft as if all that may be one were: to find what is to be judged in that case."""
+        supposed = replace(draft, merges=dict(draft.merges), decisions=list(draft.decisions))
+        doubtful = [Verdict(couple, same=True, judge=Judge.MODEL, why="") for couple in alike.doubtful]
+        for verdict in (*alike.certain, *doubtful):
+            _record(scope, supposed, verdict, chunk, now)
+        return supposed
 
     async def _named_before(self, scope: Scope, draft: Draft) -> list[Entity]:
         """Known entities that the draft's facts name."""
@@ -111,55 +136,20 @@ class Sameness:
         members = [*met.values(), *(await self._graph.entities(scope, further) if further else ())]
         return Groups(in_force(every.values(), known), members)
 
-    async def _asked(
+    async def _task(
         self,
         scope: Scope,
         draft: Draft,
         known: Revision,
         chunk: Chunk,
-        asked: _Asked,
-        memo: Memo,
-    ) -> list[Verdict]:
-        """The engine's verdicts on couples that were offered: one call for all of them."""
-        couples = asked.couples
-        key = tuple((couple.new.id, couple.other.id) for couple in couples)
-        if key not in memo.entities:
-            task = await self._task(scope, draft, known, chunk, asked)
-            memo.entities[key] = await self._answer(scope, task, memo)
-        answer = memo.entities[key]
-        if answer is None:
-            return []
-        _, _, pairs = _positions(couples)
-        by_pair = dict(zip(pairs, couples, strict=True))
-        by = answer.receipt
-        found: dict[Pair, Verdict] = {}
-        for verdict in answer.value.verdicts:
-            couple = by_pair.get(Pair(verdict.new, verdict.candidate))
-            if couple is not None:
-                one = Verdict(
-                    couple, verdict.same, Judge.MODEL, verdict.why, by.model or by.engine, by.prompt_version
-                )
-                found.setdefault(Pair(verdict.new, verdict.candidate), one)
-        return list(found.values())
-
-    async def _answer(self, scope: Scope, task: JudgeEntities, memo: Memo) -> Answer[JudgedEntities] | None:
-        """None where a model gave no answer that can be used: that is doubt, and the facts stand without."""
-        try:
-            answer = await self._engine.judge_entities(scope, task)
-        except (ModelOutputInvalid, ModelRefused) as error:
-            _log.warning("entities_not_judged", pairs=len(task.pairs), why=type(error).__name__)
-            _keep(memo, error.receipt)
-            return None
-        _keep(memo, answer.receipt)
-        return answer
-
-    async def _task(
-        self, scope: Scope, draft: Draft, known: Revision, chunk: Chunk, asked: _Asked
+        couples: Sequence[Couple],
+        rivals: Sequence[Entity],
     ) -> JudgeEntities:
-        new, others, pairs = _positions(asked.couples)
-        here = {couple.other.id for couple in asked.couples if couple.here}
+        """`rivals`: entities that the engine should know of: a short name may mean these as well."""
+        new, others, pairs = _positions(couples)
+        here = {couple.other.id for couple in couples if couple.here}
         offered = {one.id for one in (*new, *others)}
-        others += [one for one in asked.rivals if one.id not in offered]
+        others += [one for one in rivals if one.id not in offered]
         facts = await self._facts(scope, draft, known, {one.id: one for one in (*new, *others)})
         return JudgeEntities(
             [NamedEntity(one.name, one.type, facts[one.id], here=True) for one in new],
@@ -220,11 +210,6 @@ def _passages(said: Sequence[str], entities: Sequence[Entity]) -> list[str]:
     names = [Name(one.name, one.type) for one in entities]
     telling = [text for text in said if any(named_in(text, name) for name in names)]
     return list(telling or said)[:_PASSAGES_SHOWN]
-
-
-def _keep(memo: Memo, receipt: Receipt | None) -> None:
-    if receipt is not None:
-        memo.receipts.append(receipt)
 
 
 def _record(scope: Scope, draft: Draft, verdict: Verdict, chunk: Chunk, now: Instant) -> None:

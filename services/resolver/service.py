@@ -1,48 +1,47 @@
 """The resolver service: stages facts, resolves them into revisions, takes assertions, revokes episodes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
-from services.domain.facts import DropReason
-from services.domain.ids import EpisodeId, PassageId, Revision, StatementId, derive_id
+from services.domain.facts import NothingReason
+from services.domain.ids import EpisodeId, PassageId, Revision, derive_id
 from services.domain.instants import Instant
-from services.domain.memory import Episode, Passage
 from services.domain.predicates import Cardinality, Declaration, Vocabulary
 from services.domain.scope import Scope
-from services.llm.port import Embedder, Engine
+from services.llm.port import Embedder, Engine, EngineError
 from services.resolver.archiving import Archiving, Shelving
 from services.resolver.carrying import Carried, Carrying
-from services.resolver.change import Asserted, Draft, Dropped, Outcome
-from services.resolver.deciding import SOURCE_REMOVED, TEXT, Action, By, decide, decide_said
+from services.resolver.change import Asserted, Draft, Outcome
+from services.resolver.deciding import SOURCE_REMOVED, Action, By, decide, decide_said
 from services.resolver.declaring import Asking, Declaring
+from services.resolver.drafting import Drafting
 from services.resolver.erasers import Erasing
 from services.resolver.erasing import ScopeErasing
 from services.resolver.hands import Deciding
 from services.resolver.index import Index
 from services.resolver.judging import Judging
 from services.resolver.likening import Likening
-from services.resolver.memo import Memo
+from services.resolver.memo import Memo, Noise
 from services.resolver.mending import Mending
 from services.resolver.merging import Merging
-from services.resolver.naming import Naming
 from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
 from services.resolver.removing import Removing
 from services.resolver.revoke import Deletion, Revocations, Withdrawn
-from services.resolver.said import Drafter, Said, check, said_of_assertion, said_of_fact
-from services.resolver.sameness import Chunk, Sameness
+from services.resolver.said import check, said_of_assertion
+from services.resolver.sameness import Sameness
 from services.resolver.verdicts import Verdicts
-from services.resolver.voice import Spoken, Voice
+from services.resolver.voice import Voice
 from services.resolver.voicing import Voicing
 from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import ErasableMemory, StagingStore, TextStore
 from services.stores.vectors.port import VectorStore
 from services.upkeep.parts import Stores as Upkept
-from services.wire.facts import dropped_out, receipt_out, setting_in, voice_in, world_in
+from services.wire.facts import dropped_out, receipt_out
 from services.wire.predicates import predicate_out
 
 
@@ -77,19 +76,25 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
         self._scopes = ScopeErasing(self._graph, parts.memory, parts.vectors)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
         self._removing = Removing(parts.stores, parts.memory, parts.vectors, self._publisher, parts.now)
-        self._sameness = Sameness(self._graph, readings, parts.vectors, parts.embedder, parts.engine)
-        self._verdicts = Verdicts(
-            self._graph,
-            parts.vectors,
-            parts.embedder,
-            parts.engine,
-            lexicons,
-            parts.stores.readings,
-            parts.text,
-            Likening(self._graph, readings, parts.vectors, parts.embedder, parts.engine, parts.vocabulary),
-            parts.now,
+        judges = (
+            Sameness(self._graph, readings, parts.vectors, parts.embedder),
+            Verdicts(
+                self._graph,
+                parts.vectors,
+                parts.embedder,
+                lexicons,
+                readings,
+                parts.text,
+                Likening(
+                    self._graph, readings, parts.vectors, parts.embedder, parts.engine, parts.vocabulary
+                ),
+                parts.now,
+            ),
+            Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.now),
         )
-        self._voice = Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.engine, parts.now)
+        self._drafting = Drafting(
+            self._graph, parts.text, lexicons, parts.engine, judges, parts.vocabulary, parts.now
+        )
         self._now = parts.now
         self._revocations = Revocations(
             self._graph,
@@ -112,7 +117,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
 
     async def store_facts(self, scope: Scope, request: pb.StoreFactsRequest) -> pb.StoreFactsResponse:
         """Stages what a chunk gave. Idempotent by episode. Raises EpisodeNotFound."""
-        await self._kept(scope, [EpisodeId(request.episode_id)])
+        await self._drafting.kept(scope, [EpisodeId(request.episode_id)])
         await self._staging.stage(scope, EpisodeId(request.episode_id), request.SerializeToString())
         return pb.StoreFactsResponse()
 
@@ -126,10 +131,14 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
 
         async def build(known: Revision, revision: Revision) -> Draft:
             nonlocal last
-            last = await self._draft(scope, id, staged, (known, revision), memo)
+            last = await self._drafting.draft(scope, id, staged, (known, revision), memo)
             return last
 
-        published = await self._publisher.publish(scope, f"resolve:{id}", build)
+        try:
+            published = await self._publisher.publish(scope, f"resolve:{id}", build)
+        except EngineError as error:
+            error.before = (*memo.receipts, *error.before)
+            raise
         if payload is not None:
             await self._staging.close(scope, id)
         # A draft that came to nothing is not published, yet it cost something too.
@@ -139,6 +148,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             outcome=_outcome(published.outcome),
             receipts=[receipt_out(receipt) for receipt in told.receipts],
             dropped=[dropped_out(one.reason, "resolve", one.turn) for one in told.dropped],
+            nothing=_why_nothing(staged, memo),
         )
 
     async def assert_(self, scope: Scope, request: pb.AssertRequest) -> pb.AssertResponse:
@@ -156,8 +166,8 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
         async def build(known: Revision, revision: Revision) -> Draft:
             draft = Draft(revision)
             keeping = list(dict.fromkeys(one.source.episode for one in said if one.source.episode))
-            await self._kept(scope, keeping)
-            statements = await (await self._drafter(scope, known, draft)).add(said)
+            await self._drafting.kept(scope, keeping)
+            statements = await (await self._drafting.drafter(scope, known, draft)).add(said)
             draft.asserted = [
                 Asserted(statement, one.source.episode or EpisodeId(""))
                 for statement, one in zip(statements, said, strict=True)
@@ -262,62 +272,14 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
         """Makes an entity read as itself again. See Merging."""
         return await self._merging.split(scope, request)
 
-    async def _kept(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
-        """Episodes whose text is there. Raises EpisodeNotFound."""
-        found = await self._text.episodes(scope, ids)
-        there = {episode.id for episode in found if episode.deleted_at is None}
-        for missing in [id for id in ids if id not in there]:
-            raise EpisodeNotFound(missing)
-        return found
-
-    async def _drafter(self, scope: Scope, known: Revision, draft: Draft) -> Drafter:
-        naming = Naming(self._graph, await self._lexicons.at(scope, known), scope, known, draft)
-        return Drafter(self._graph, scope, naming, draft)
-
-    async def _draft(
-        self,
-        scope: Scope,
-        id: EpisodeId,
-        staged: pb.StoreFactsRequest,
-        revisions: tuple[Revision, Revision],
-        memo: Memo,
-    ) -> Draft:
-        known, revision = revisions
-        draft = Draft(revision)
-        # Read for every attempt: an episode may be deleted while its facts wait.
-        (episode,) = await self._kept(scope, [id])
-        passages = {passage.id: passage for passage in await self._text.passages_of(scope, id)}
-        said = _said(staged, episode, passages, self._vocabulary, draft)
-        await (await self._drafter(scope, known, draft)).add(said)
-        decide_said(scope, draft, self._now(), TEXT)
-        if staged.HasField("setting"):
-            setting = setting_in(staged.setting)
-            chunk = Chunk(id, setting, [passage.with_speaker for passage in passages.values()])
-            await self._sameness.add(scope, draft, known, chunk, self._now(), memo)
-            offered = (fact.statement_id for fact in staged.setting.known_facts if fact.statement_id)
-            draft.context = tuple(StatementId(id) for id in dict.fromkeys(offered))
-            await self._verdicts.add(scope, draft, known, setting, episode.id, memo)
-            spoken = _spoken(staged, episode, passages, draft)
-            await self._voice.add(scope, draft, known, spoken, setting, episode.id, memo)
-        draft.receipts = list(memo.receipts)
-        return draft
-
 
 def carried_stores(parts: Parts) -> Upkept:
     """The stores of the resolver as upkeep sees them."""
     stores = parts.stores
     return Upkept(
-        graph=stores.graph,
-        text=parts.text,
-        voice=stores.voice,
-        revisions=stores.revisions,
-        decisions=stores.decisions,
-        readings=stores.readings,
-        archive=stores.archive,
-        vectors=parts.vectors,
-        embedder=parts.embedder,
-        now=parts.now,
-    )
+        stores.graph, parts.text, stores.voice, stores.revisions, stores.decisions, stores.readings,
+        stores.archive, stores.summaries, parts.vectors, parts.embedder, parts.now,
+    )  # fmt: skip
 
 
 def _deletion(request: pb.RevokeRequest) -> Deletion:
@@ -335,54 +297,11 @@ def _deletion(request: pb.RevokeRequest) -> Deletion:
     )
 
 
-def _said(
-    staged: pb.StoreFactsRequest,
-    episode: Episode,
-    passages: Mapping[PassageId, Passage],
-    vocabulary: Vocabulary,
-    draft: Draft,
-) -> list[Said]:
-    """The facts that can be recorded; the others are noted in the draft."""
-    said: list[Said] = []
-    for message in staged.world:
-        passage = passages.get(PassageId(message.passage_id))
-        if passage is None:
-            draft.dropped.append(Dropped(DropReason.UNKNOWN_TURN, message.turn))
-            continue
-        try:
-            one = said_of_fact(world_in(message), passage.id, episode.id, _attested(passage, episode))
-            check(one, vocabulary)
-        except ValueError:
-            draft.dropped.append(Dropped(DropReason.INVALID, message.turn))
-            continue
-        said.append(one)
-    return said
-
-
-def _spoken(
-    staged: pb.StoreFactsRequest, episode: Episode, passages: Mapping[PassageId, Passage], draft: Draft
-) -> list[Spoken]:
-    """The sentences that can be recorded; the others are noted in the draft."""
-    spoken: list[Spoken] = []
-    for message in staged.voice:
-        passage = passages.get(PassageId(message.passage_id))
-        if passage is None:
-            draft.dropped.append(Dropped(DropReason.UNKNOWN_TURN, message.turn))
-            continue
-        try:
-            fact = voice_in(message)
-        except ValueError:
-            draft.dropped.append(Dropped(DropReason.INVALID, message.turn))
-            continue
-        if fact.kind is None:
-            draft.dropped.append(Dropped(DropReason.UNCLASSIFIED_VOICE, message.turn))
-            continue
-        spoken.append(Spoken(fact, fact.kind, passage.id, _attested(passage, episode)))
-    return spoken
-
-
-def _attested(passage: Passage, episode: Episode) -> Instant:
-    return episode.reference_time if passage.said_at is None else passage.said_at
+def _why_nothing(staged: pb.StoreFactsRequest, memo: Memo) -> str:
+    """NO_DURABLE_FACT where all that was staged is session noise."""
+    noise = memo.noise or Noise()
+    left = len(staged.world) - len(noise.world) + len(staged.voice) - len(noise.voice)
+    return "" if left or noise == Noise() else NothingReason.NO_DURABLE_FACT
 
 
 def _outcome(outcome: Outcome) -> pb.Outcome:

@@ -1,13 +1,12 @@
 """Verdicts: how new statements stand to what is known, and their predicates to known ones.
 
-One engine call for all new facts of a chunk. A SINGLE slot needs no verdict to compete; there only near-equal
-objects are asked about, as duplicates.
+One question for all new facts of a chunk (asking.py). A SINGLE slot needs no verdict to compete; there only
+near-equal objects are asked about, as duplicates.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import structlog
 from rapidfuzz import fuzz
 
 from services.domain.graph import Entity, Literal, Statement
@@ -18,12 +17,12 @@ from services.domain.memory import EpisodeKind
 from services.domain.predicates import Cardinality
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.scope import Scope
-from services.llm.port import Answer, Embedder, Engine, ModelOutputInvalid, ModelRefused
-from services.llm.tasks import Judged, JudgeStatements, KnownFact, Pair, Setting
+from services.llm.port import Embedder
+from services.llm.tasks import JudgeStatements, KnownFact, Pair, PairVerdict, Setting
 from services.resolver.change import Draft
 from services.resolver.deciding import Action, by_model, decide
 from services.resolver.likening import Likely, Likening
-from services.resolver.memo import Memo, StatementPairs
+from services.resolver.memo import Memo, PredicatePair, StatementPair, Told
 from services.resolver.readings import Readings
 from services.stores.graph.port import AsOf, GraphStore, NodePair, StatementView
 from services.stores.memory.lexicons import Lexicons
@@ -39,8 +38,6 @@ MIN_COSINE = 0.75
 _NEAR_EQUAL = 85
 """RapidFuzz ratio of two objects of a SINGLE slot from which they may be one thing written twice."""
 
-_log = structlog.get_logger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class _Side:
@@ -53,17 +50,50 @@ class _Side:
 
 @dataclass(frozen=True, slots=True)
 class _Offered:
-    """New statements and candidates, and the pairs of them, by position, that may be judged."""
+    """New statements and candidates, and the pairs of them, by position, that may be judged.
+
+    `predicates` are the keys of the new ones' predicates.
+    """
 
     new: Sequence[_Side] = ()
     candidates: Sequence[_Side] = ()
     pairs: Sequence[Pair] = ()
+    predicates: Mapping[EntityId, str] = field(default_factory=dict)
 
     @property
-    def ids(self) -> StatementPairs:
+    def keys(self) -> Sequence[StatementPair]:
         new, candidates = self.new, self.candidates
-        return tuple(
-            (new[pair.new].statement.id, candidates[pair.candidate].statement.id) for pair in self.pairs
+        return [(new[pair.new].statement.id, candidates[pair.candidate].statement.id) for pair in self.pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class ToJudge:
+    """What may be judged of a draft's facts and of the predicates that it uses first."""
+
+    offered: _Offered
+    likely: Likely
+
+    @property
+    def statement_keys(self) -> Sequence[StatementPair]:
+        return self.offered.keys
+
+    @property
+    def predicate_keys(self) -> Sequence[PredicatePair]:
+        return self.likely.names
+
+    def task(self, setting: Setting) -> JudgeStatements | None:
+        """None where there is nothing to ask."""
+        offered, likely = self.offered, self.likely
+        if not offered.pairs and not likely.pairs:
+            return None
+        return JudgeStatements(
+            [side.shown for side in offered.new] if offered.pairs else (),
+            [side.shown for side in offered.candidates],
+            offered.pairs,
+            setting,
+            likely.new,
+            likely.candidates,
+            likely.pairs,
         )
 
 
@@ -108,7 +138,6 @@ class Verdicts:
         graph: GraphStore,
         vectors: VectorStore,
         embedder: Embedder,
-        engine: Engine,
         lexicons: Lexicons,
         readings: ReadingStore,
         text: TextStore,
@@ -119,71 +148,66 @@ class Verdicts:
         self._text = text
         self._vectors = vectors
         self._embedder = embedder
-        self._engine = engine
         self._lexicons = lexicons
         self._readings = readings
         self._likening = likening
         self._now = now
 
-    async def add(
-        self, scope: Scope, draft: Draft, known: Revision, setting: Setting, episode: EpisodeId, memo: Memo
-    ) -> None:
-        """Judges what the draft tells first against candidates and each other. Raises EngineError.
+    async def find(
+        self, scope: Scope, draft: Draft, known: Revision, supposed: Sequence[Draft] = ()
+    ) -> ToJudge:
+        """What the draft tells first, beside candidates and each other. Raises EngineError of vectors.
 
         Which pairs are judged follows from what was said, not from what is believed just then: what hides a
-        statement now may be deleted, and nobody is asked again.
+        statement now may be deleted, and nobody is asked again. `supposed`: the draft with what may be judged
+        of its names; pairs that matter only then are found too.
         """
         lexicon = await self._lexicons.at(scope, known)
         likely = await self._likening.find(scope, draft, known, lexicon)
-        as_read = _AsRead(Readings(self._readings, scope, draft), lexicon)
-        offered = await self._offered(scope, draft, known, as_read)
-        answer = await self._asked(scope, offered, likely, setting, memo)
-        if answer is not None:
-            self._record(scope, draft, setting, episode, offered, answer, as_read)
-        await self._likening.record(scope, draft, likely, answer, setting, episode, self._now())
-
-    async def _offered(self, scope: Scope, draft: Draft, known: Revision, as_read: _AsRead) -> _Offered:
         fresh = _first_told(draft, await self._asserted(scope, draft))
         if not fresh:
-            return _Offered()
+            return ToJudge(_Offered(), likely)
         nodes = await self._nodes(scope, draft, fresh)
         new = [_Side(one, _target_name(one, nodes), KnownFact(one.fact)) for one in fresh]
-        await as_read.learn(fresh)
-        candidates, pairs = await self._pairs(scope, new, nodes, known, as_read)
-        return _Offered(new, candidates, pairs) if pairs else _Offered()
+        predicates = {one.predicate: nodes[one.predicate].key for one in fresh}
+        near = await self._neighbours(scope, fresh)
+        candidates: dict[StatementId, _Side] = {}
+        pairs: dict[tuple[int, StatementId], None] = {}
+        for each in (draft, *supposed):
+            as_read = _AsRead(Readings(self._readings, scope, each), lexicon)
+            await as_read.learn(fresh)
+            for at, side in await self._pairs(scope, new, predicates, near, known, as_read):
+                candidates.setdefault(side.statement.id, side)
+                pairs.setdefault((at, side.statement.id))
+        positions = {id: position for position, id in enumerate(candidates)}
+        found = [Pair(at, positions[id]) for at, id in pairs]
+        return ToJudge(_Offered(new, list(candidates.values()), found, predicates), likely)
 
-    async def _asked(
-        self, scope: Scope, offered: _Offered, likely: Likely, setting: Setting, memo: Memo
-    ) -> Answer[Judged] | None:
-        """The engine's answer, once; None where there was nothing to ask.
-
-        Also where predicates alone were asked about and no answer could be used: that is doubt.
-        """
-        if not offered.pairs and not likely.pairs:
-            return None
-        key = (offered.ids, likely.names)
-        if key not in memo.statements:
-            task = JudgeStatements(
-                [side.shown for side in offered.new],
-                [side.shown for side in offered.candidates],
-                offered.pairs,
-                setting,
-                likely.new,
-                likely.candidates,
-                likely.pairs,
-            )
-            try:
-                answer = await self._engine.judge_statements(scope, task)
-            except (ModelOutputInvalid, ModelRefused) as error:
-                if offered.pairs:
-                    raise
-                _log.warning("predicates_not_judged", pairs=len(likely.pairs), why=type(error).__name__)
-                memo.statements[key] = None
-                memo.receipts += [error.receipt] if error.receipt else []
-            else:
-                memo.statements[key] = answer
-                memo.receipts.append(answer.receipt)
-        return memo.statements[key]
+    async def record(
+        self,
+        scope: Scope,
+        draft: Draft,
+        known: Revision,
+        to_judge: ToJudge,
+        setting: Setting,
+        episode: EpisodeId,
+        memo: Memo,
+    ) -> None:
+        """Drafts what was said of pairs that were offered and, as names now read, still matter."""
+        offered = to_judge.offered
+        as_read = _AsRead(Readings(self._readings, scope, draft), await self._lexicons.at(scope, known))
+        await as_read.learn(side.statement for side in (*offered.new, *offered.candidates))
+        pairs = dict(zip(offered.keys, offered.pairs, strict=True))
+        for key, told in memo.statements.items():
+            if told is None or key not in pairs:
+                continue
+            new, other = offered.new[pairs[key].new], offered.candidates[pairs[key].candidate]
+            predicate = offered.predicates[new.statement.predicate]
+            if as_read.related(other.statement, new.statement) and _worth_asking(
+                new, other, predicate, as_read
+            ):
+                self._record(scope, draft, setting, episode, (new.statement, other.statement), told, as_read)
+        await self._likening.record(scope, draft, to_judge.likely, memo, setting, episode, self._now())
 
     async def _asserted(self, scope: Scope, draft: Draft) -> frozenset[EpisodeId]:
         """Episodes that claim what the draft tells, and that no model was asked about: given as triples."""
@@ -198,39 +222,32 @@ class Verdicts:
         draft: Draft,
         setting: Setting,
         episode: EpisodeId,
-        offered: _Offered,
-        answer: Answer[Judged],
+        pair: tuple[Statement, Statement],
+        told: Told[PairVerdict],
         as_read: _AsRead,
     ) -> None:
-        new, candidates = offered.new, offered.candidates
-        open_pairs = set(offered.pairs)
-        by = answer.receipt
-        for verdict in answer.value.verdicts:
-            pair = Pair(verdict.new, verdict.candidate)
-            if pair not in open_pairs:
-                continue
-            open_pairs.discard(pair)
-            one, other = new[pair.new].statement, candidates[pair.candidate].statement
-            subjects = {as_read.entity(one.subject), as_read.entity(other.subject)}
-            if verdict.kind is VerdictKind.CONTRADICTS and len(subjects) == 2:
-                continue  # what one thing does says nothing of what another does
-            left, right = sorted((one.id, other.id))
-            made = RecordId(derive_id(scope, "verdict", left, right, int(verdict.kind), "model", episode))
-            draft.verdicts[made] = Verdict(
-                made,
-                left,
-                right,
-                verdict.kind,
-                Judge.MODEL,
-                setting.reference_time,
-                verdict.why,
-                by.model or by.engine,
-                by.prompt_version,
-                episode,
-                draft.revision,
-            )
-            why = verdict.kind.name.lower()
-            decide(scope, draft, self._now(), Action.JUDGE, left, by_model(by, why), right)
+        one, other = pair
+        verdict, by = told.verdict, told.by
+        subjects = {as_read.entity(one.subject), as_read.entity(other.subject)}
+        if verdict.kind is VerdictKind.CONTRADICTS and len(subjects) == 2:
+            return  # what one thing does says nothing of what another does
+        left, right = sorted((one.id, other.id))
+        made = RecordId(derive_id(scope, "verdict", left, right, int(verdict.kind), "model", episode))
+        draft.verdicts[made] = Verdict(
+            made,
+            left,
+            right,
+            verdict.kind,
+            Judge.MODEL,
+            setting.reference_time,
+            verdict.why,
+            by.model or by.engine,
+            by.prompt_version,
+            episode,
+            draft.revision,
+        )
+        why = verdict.kind.name.lower()
+        decide(scope, draft, self._now(), Action.JUDGE, left, by_model(by, why), right)
 
     async def _nodes(
         self, scope: Scope, draft: Draft, statements: Sequence[Statement]
@@ -244,18 +261,18 @@ class Verdicts:
         self,
         scope: Scope,
         new: Sequence[_Side],
-        nodes: Mapping[EntityId, Entity],
+        predicates: Mapping[EntityId, str],
+        near: Sequence[Sequence[StatementId]],
         known: Revision,
         as_read: _AsRead,
-    ) -> tuple[list[_Side], list[Pair]]:
-        candidates = await self._candidates(scope, [side.statement for side in new], as_read)
+    ) -> list[tuple[int, _Side]]:
+        """New statements, by place, each with what it may be judged against."""
+        candidates = await self._candidates(scope, [side.statement for side in new], near, as_read)
         ids = sorted({id for found in candidates for id in found})
         views = {view.statement.id: view for view in await self._views(scope, ids, known)}
         hidden = await self._hidden(scope, list(views.values()))
-        offered: list[_Side] = []
-        positions: dict[StatementId, int] = {}
-        pairs: list[Pair] = []
         await as_read.learn(view.statement for view in views.values())
+        pairs: list[tuple[int, _Side]] = []
         for at, side in enumerate(new):
             siblings = new[:at]
             known_ones = [
@@ -264,17 +281,13 @@ class Verdicts:
                 if id in views and (views[id].spans or id in hidden)
             ]
             fitting = [
-                other
+                (at, other)
                 for other in (*siblings, *known_ones)
                 if as_read.related(other.statement, side.statement)
-                and _worth_asking(side, other, nodes[side.statement.predicate].key, as_read)
+                and _worth_asking(side, other, predicates[side.statement.predicate], as_read)
             ]
-            for other in fitting[:MAX_CANDIDATES]:
-                if other.statement.id not in positions:
-                    positions[other.statement.id] = len(offered)
-                    offered.append(other)
-                pairs.append(Pair(at, positions[other.statement.id]))
-        return offered, pairs
+            pairs += fitting[:MAX_CANDIDATES]
+        return pairs
 
     async def _views(
         self, scope: Scope, ids: Sequence[StatementId], known: Revision
@@ -296,13 +309,16 @@ class Verdicts:
         return {id: Interval(starts.get(id), ends.get(id)) for id in {*starts, *ends}}
 
     async def _candidates(
-        self, scope: Scope, new: Sequence[Statement], as_read: _AsRead
+        self,
+        scope: Scope,
+        new: Sequence[Statement],
+        near: Sequence[Sequence[StatementId]],
+        as_read: _AsRead,
     ) -> list[list[StatementId]]:
         """Candidates of each statement, ended ones included, best first.
 
         Neighbours in its slot or between its nodes, then the rest of these, latest first, then others.
         """
-        near = await self._neighbours(scope, new)
         readings, lexicon = as_read.readings, as_read.lexicon
         slots = [_alike(readings, one.subject, lexicon.alike(one.predicate)) for one in new]
         ends = [

@@ -10,11 +10,11 @@ from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
 from services.domain.names import name_key
 from services.domain.scope import Scope
 from services.domain.voice import claims_at, held
-from services.llm.port import Answer, Embedder, Engine
-from services.llm.tasks import JudgedVoice, JudgeVoice, KnownFact, Pair, Setting, VoiceVerdict
+from services.llm.port import Embedder
+from services.llm.tasks import JudgeVoice, KnownFact, Pair, Setting
 from services.resolver.change import Draft
-from services.resolver.deciding import RULE, Action, By, by_model, decide
-from services.resolver.memo import Memo, VoicePairs
+from services.resolver.deciding import Action, By, by_model, decide
+from services.resolver.memo import Memo, VoicePair
 from services.stores.memory.port import VoiceStore
 from services.stores.vectors.port import Collection, VectorFilter, VectorStore
 
@@ -34,6 +34,18 @@ class Spoken:
     attested_at: Instant
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was spoken; `task` compares it with what was said before, None where nothing was like it.
+
+    `keys` stand for the task's pairs, in their order.
+    """
+
+    spoken: Sequence[Spoken] = ()
+    task: JudgeVoice | None = None
+    keys: Sequence[VoicePair] = ()
+
+
 class Voice:
     """Drafts voice aspects, their claims and ends."""
 
@@ -42,45 +54,41 @@ class Voice:
         voice: VoiceStore,
         vectors: VectorStore,
         embedder: Embedder,
-        engine: Engine,
         now: Callable[[], Instant],
     ) -> None:
         self._voice = voice
         self._vectors = vectors
         self._embedder = embedder
-        self._engine = engine
         self._now = now
 
-    async def add(
-        self,
-        scope: Scope,
-        draft: Draft,
-        known: Revision,
-        spoken: Sequence[Spoken],
-        setting: Setting,
-        episode: EpisodeId,
-        memo: Memo,
-    ) -> None:
-        """Drafts what was spoken. Raises EngineError."""
+    async def find(self, scope: Scope, known: Revision, spoken: Sequence[Spoken], setting: Setting) -> Heard:
+        """What was said before that each may repeat or replace. Raises EngineError of vectors."""
         if not spoken:
-            return
+            return Heard()
         candidates, pairs = await self._pairs(scope, known, spoken)
-        verdicts: Sequence[VoiceVerdict] = ()
-        by = RULE
-        if pairs:
-            shown = [KnownFact(aspect.text, claims_at(aspect, known)[0].attested_at) for aspect in candidates]
-            task = JudgeVoice([one.fact for one in spoken], shown, pairs, setting)
-            asked = tuple((pair.new, candidates[pair.candidate].id) for pair in pairs)
-            answer = await self._judged(scope, task, asked, memo)
-            verdicts, by = _offered(answer.value, pairs), by_model(answer.receipt)
-        told = await self._told(scope, spoken)
-        for at, one in enumerate(spoken):
-            mine = [verdict for verdict in verdicts if verdict.new == at]
-            same = next((candidates[verdict.candidate].id for verdict in mine if verdict.duplicate), None)
+        if not pairs:
+            return Heard(spoken)
+        shown = [KnownFact(aspect.text, claims_at(aspect, known)[0].attested_at) for aspect in candidates]
+        task = JudgeVoice([one.fact for one in spoken], shown, pairs, setting)
+        keys = [(_id(scope, spoken[pair.new]), candidates[pair.candidate].id) for pair in pairs]
+        return Heard(spoken, task, keys)
+
+    async def record(self, scope: Scope, draft: Draft, heard: Heard, episode: EpisodeId, memo: Memo) -> None:
+        """Drafts what was spoken, as it was judged."""
+        offered = set(heard.keys)
+        told = await self._told(scope, heard.spoken)
+        for one in heard.spoken:
+            said = _id(scope, one)
+            mine = [
+                (old, judged)
+                for (new, old), judged in memo.voice.items()
+                if new == said and (new, old) in offered and judged is not None
+            ]
+            same = next((old for old, judged in mine if judged.verdict.duplicate), None)
             voice = same or self._aspect(scope, draft, one, told)
             self._claim(scope, draft, voice, one, episode)
-            for verdict in mine:
-                old = candidates[verdict.candidate].id
+            for old, judged in mine:
+                verdict, by = judged.verdict, by_model(judged.by)
                 ends = not verdict.duplicate and old != voice
                 if ends:
                     self._end(scope, draft, old, voice, one, episode, verdict.why)
@@ -90,15 +98,6 @@ class Voice:
     def _decide(self, scope: Scope, draft: Draft, old: VoiceId, new: VoiceId, by: By, why: str) -> None:
         told = replace(by, why=why)
         decide(scope, draft, self._now(), Action.JUDGE_VOICE, old, told, new if new != old else "")
-
-    async def _judged(
-        self, scope: Scope, task: JudgeVoice, asked: VoicePairs, memo: Memo
-    ) -> Answer[JudgedVoice]:
-        if asked not in memo.voice:
-            answer = await self._engine.judge_voice(scope, task)
-            memo.voice[asked] = answer
-            memo.receipts.append(answer.receipt)
-        return memo.voice[asked]
 
     async def _told(self, scope: Scope, spoken: Sequence[Spoken]) -> frozenset[VoiceId]:
         """Which of the sentences, word for word, the graph has already."""
@@ -154,11 +153,6 @@ class Voice:
 
 def _id(scope: Scope, one: Spoken) -> VoiceId:
     return VoiceId(derive_id(scope, "voice", one.kind, name_key(one.fact.text)))
-
-
-def _offered(judged: JudgedVoice, pairs: Sequence[Pair]) -> list[VoiceVerdict]:
-    allowed = set(pairs)
-    return [verdict for verdict in judged.verdicts if Pair(verdict.new, verdict.candidate) in allowed]
 
 
 def _claimed(aspect: VoiceAspect, known: Revision) -> bool:

@@ -3,6 +3,7 @@
 The same rendering serves the gateway and every service, so an error crosses two hops unchanged.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NoReturn
@@ -12,14 +13,18 @@ import grpc.aio
 from google.protobuf import any_pb2, duration_pb2, message
 from google.rpc import error_details_pb2, status_pb2
 
+from palimpsest.internal.v1 import values_pb2
 from services.domain import errors
 from services.domain.errors import Quota, Resource, ServiceError, Violation
 from services.llm import port as models
 from services.stores import errors as stores
 from services.stores.paging import NotAPosition
+from services.wire.facts import receipt_out
 
 DOMAIN = "palimpsest"
 TRAILER = "grpc-status-details-bin"
+RECEIPTS = "palimpsest-receipts-bin"
+"""What model tasks cost that came to nothing; beside the status of a call between services."""
 
 # What a runtime answers for a service that can't: no connection or no replica yet, a full queue, and (Ray
 # Serve) no such application yet. Other bare codes mean that a replica was lost: ours carry a trailer always.
@@ -188,8 +193,21 @@ def error_of_call(call: grpc.aio.AioRpcError, component: str = "a service") -> S
 def render(exception: BaseException, request_id: str = "") -> Rendered:
     """Code, text and trailers for any exception. For servicers that report by returning (Ray Serve)."""
     error = error_of(exception)
-    trailers = ((TRAILER, status_of(error, request_id).SerializeToString()),)
-    return Rendered(_CODES[int(error.code)], error.message, trailers)
+    trailers = [(TRAILER, status_of(error, request_id).SerializeToString())]
+    if isinstance(exception, models.EngineError) and exception.receipts:
+        spent = values_pb2.Receipts(receipts=[receipt_out(one) for one in exception.receipts])
+        trailers.append((RECEIPTS, spent.SerializeToString()))
+    return Rendered(_CODES[int(error.code)], error.message, tuple(trailers))
+
+
+def receipts_of(exception: BaseException) -> Sequence[values_pb2.Receipt]:
+    """What a call to a service cost that failed, by model tasks; `exception` was raised from the call."""
+    call = exception.__cause__
+    found = call.trailing_metadata() if isinstance(call, grpc.aio.AioRpcError) else None
+    for key, value in found or ():
+        if key == RECEIPTS and isinstance(value, bytes):
+            return values_pb2.Receipts.FromString(value).receipts
+    return ()
 
 
 async def abort(

@@ -5,7 +5,7 @@ from services.domain.facts import DropReason, Turn, VoiceFact, WorldFact
 from services.domain.instants import Instant
 from services.domain.memory import EpisodeKind, Passage, Role, VoiceKind
 from services.llm.port import Receipt
-from services.llm.tasks import KnownFact, Setting
+from services.llm.tasks import KnownFact, Profile, Setting
 from services.wire.fields import (
     FACT_KINDS,
     fact_kind,
@@ -111,7 +111,7 @@ def known_in(message: pb.KnownFact) -> KnownFact:
 
 
 def setting_in(message: pb.Setting) -> Setting:
-    """Raises ValueError for a kind that is no episode kind."""
+    """Raises ValueError for a kind that is no episode kind, and for a profile that is none."""
     return Setting(
         kind=EpisodeKind(message.kind),
         reference_time=Instant(message.reference_time),
@@ -126,8 +126,10 @@ def setting_in(message: pb.Setting) -> Setting:
         known_facts=tuple(known_in(fact) for fact in message.known_facts),
         known_entities=tuple(message.known_entities),
         known_predicates=tuple(message.known_predicates),
+        known_names=tuple((one.also, one.name) for one in message.known_names),
         medium_model=message.medium_model,
         low_model=message.low_model,
+        profile=Profile(message.profile or Profile.FULL),
     )
 
 

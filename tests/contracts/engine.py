@@ -1,9 +1,10 @@
 """What every engine must do, whatever is behind it. Subclasses give the fixture `engine`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from services.domain.facts import FactKind, Mention, Turn, VoiceFact, WorldFact
+from services.domain.facts import FactKind, Mention, NothingReason, Turn, VoiceFact, WorldFact
 from services.domain.graph import EntityType
 from services.domain.instants import instant
 from services.domain.memory import EpisodeKind, Role, VoiceKind
@@ -145,6 +146,57 @@ class EngineContract:
         task = tasks.JudgeVoice(new, [tasks.KnownFact(said)], [tasks.Pair(0, 0)], SETTING)
         verdicts = (await engine.judge_voice(SCOPE, task)).value.verdicts
         assert [(one.new, one.candidate, one.duplicate) for one in verdicts] == [(0, 0, True)]
+
+    async def test_understanding_at_once_says_what_the_steps_say(self, engine: Engine) -> None:
+        said = "Kiran was reassigned from Alpha to Beta. Always run the tests before you open a PR."
+        drawn = tasks.Extract(turns(said), said, SETTING)
+        world = (await engine.extract_world(SCOPE, drawn)).value.facts
+        voice = (await engine.extract_voice(SCOPE, drawn)).value.facts
+        classes = (await engine.classify(SCOPE, tasks.Classify(world, voice, SETTING))).value
+        answer = await engine.understand(SCOPE, tasks.Understand(turns(said), SETTING))
+        assert answer.receipt.stage == "understand"
+        assert answer.value.nothing is None
+        assert [replace(one, aspect=None, event_at=None) for one in answer.value.world] == list(world)
+        assert [(one.aspect, one.event_at) for one in answer.value.world] == list(classes.world)
+        assert [replace(one, kind=None) for one in answer.value.voice] == list(voice)
+        assert [one.kind for one in answer.value.voice] == list(classes.voice)
+
+    async def test_understanding_at_once_says_why_there_is_nothing(self, engine: Engine) -> None:
+        answer = await engine.understand(SCOPE, tasks.Understand(turns("ok thanks!"), SETTING))
+        assert (answer.value.nothing, list(answer.value.world), list(answer.value.voice)) == (
+            NothingReason.SMALL_TALK,
+            [],
+            [],
+        )
+
+    async def test_resolving_at_once_says_what_the_parts_say(self, engine: Engine) -> None:
+        said = "Always run the tests before you open a PR."
+        voice = tasks.JudgeVoice(
+            [VoiceFact(said, 0, said, VoiceKind.DIRECTIVE)],
+            [tasks.KnownFact(said)],
+            [tasks.Pair(0, 0)],
+            SETTING,
+        )
+        named = entities(["Maya Kapoor", "Maya K."], [(0, 1)], "Maya Kapoor leads Atlas. Maya K. lives here.")
+        fact = [tasks.KnownFact("Ana lives in Graz.")]
+        told = tasks.JudgeStatements(fact, fact, [tasks.Pair(0, 0)], SETTING)
+        reflect = tasks.Reflect("", [claim("Ana", "lives_in", "Graz", "Ana lives in Graz.")], (), SETTING)
+        answer = await engine.resolve(SCOPE, tasks.Resolve(SETTING, reflect, named, told, voice))
+        resolved = answer.value
+        assert answer.receipt.stage == "resolve"
+        assert resolved.kept is not None
+        assert (list(resolved.kept.world), list(resolved.kept.voice)) == ([0], [])
+        for part, alone in (
+            (resolved.entities, (await engine.judge_entities(SCOPE, named)).value),
+            (resolved.statements, (await engine.judge_statements(SCOPE, told)).value),
+            (resolved.voice, (await engine.judge_voice(SCOPE, voice)).value),
+        ):
+            assert [(one.new, one.candidate) for one in part.verdicts] == [
+                (one.new, one.candidate) for one in alone.verdicts
+            ]
+        only = await engine.resolve(SCOPE, tasks.Resolve(SETTING, entities=named))
+        assert only.value.kept is None
+        assert not [*only.value.statements.verdicts, *only.value.voice.verdicts]
 
     async def test_nothing_to_do_costs_no_call(self, engine: Engine) -> None:
         receipts: Sequence[Receipt] = (

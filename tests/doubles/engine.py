@@ -1,6 +1,7 @@
 """An engine that answers what a test tells it, and keeps what it was asked."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from services.domain.scope import Scope
@@ -68,6 +69,41 @@ class ScriptedEngine:
     async def judge_voice(self, _scope: Scope, task: tasks.JudgeVoice) -> Answer[tasks.JudgedVoice]:
         return self._answer("judge_voice", task, tasks.JudgedVoice(self.judge_of_voice(task)))
 
+    async def understand(self, scope: Scope, task: tasks.Understand) -> Answer[tasks.Understood]:
+        """What the steps would say; of the tasks that they would be asked, none is kept."""
+        self.asked.append(task)
+        world = [
+            replace(fact, aspect=about, event_at=at)
+            for fact, (about, at) in zip(self.world.facts, self._classes().world, strict=True)
+        ]
+        voice = [
+            replace(fact, kind=kind)
+            for fact, kind in zip(self.voice.facts, self._classes().voice, strict=True)
+        ]
+        return Answer(tasks.Understood(world, voice), self._receipt("understand"))
+
+    def _classes(self) -> tasks.Classified:
+        as_told = tasks.Classified(
+            [(fact.aspect, fact.event_at) for fact in self.world.facts],
+            [fact.kind for fact in self.voice.facts],
+        )
+        return self.classified or as_told
+
+    async def resolve(self, scope: Scope, task: tasks.Resolve) -> Answer[tasks.Resolved]:
+        """By the answers to the parts, of which each is kept as if it were asked alone."""
+        nothing = tasks.Resolved()
+        resolved = tasks.Resolved(
+            None if task.reflect is None else (await self.reflect(scope, task.reflect)).value,
+            nothing.entities
+            if task.entities is None
+            else (await self.judge_entities(scope, task.entities)).value,
+            nothing.statements
+            if task.statements is None
+            else (await self.judge_statements(scope, task.statements)).value,
+            nothing.voice if task.voice is None else (await self.judge_voice(scope, task.voice)).value,
+        )
+        return Answer(resolved, self._receipt("resolve"))
+
     async def summarise(self, _scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]:
         return self._answer("summarise", task, self.summary_of(task))
 
@@ -76,4 +112,7 @@ class ScriptedEngine:
 
     def _answer(self, stage: str, task: object, value: T) -> Answer[T]:
         self.asked.append(task)
-        return Answer(value, Receipt(stage, self.name, "script", 1, 10, 5, 0, 1.0, "1"))
+        return Answer(value, self._receipt(stage))
+
+    def _receipt(self, stage: str) -> Receipt:
+        return Receipt(stage, self.name, "script", 1, 10, 5, 0, 1.0, "1")

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from services.llm.settings import EmbeddingSettings, ModelSettings
+from tests.doubles.combining import combined
 from tests.doubles.embedder import hashed
 from tests.doubles.http_server import HttpReply, HttpRequest, HttpServer
 from tests.doubles.model_replies import Asked, Reply, Responder, Rule, failing
@@ -133,11 +134,16 @@ class ModelServer:
             key, param = _FEATURES[feature]
             if key in body:
                 return HttpReply(400, failing(400, "invalid_request_error", param).body)
-        rule = next((rule for rule in self.rules if rule.fits(asked)), None)
-        reply = rule.answer(asked) if rule else self._fallback(asked)
+        reply = self._answer(asked)
         body = self._completion(asked, reply) if reply.body is None else reply.body
         delay = self._delay_ms + reply.delay_ms
         return HttpReply(reply.status, body, reply.headers, delay, reply.body_delay_ms, reply.drop)
+
+    def _answer(self, asked: Asked) -> Reply:
+        rule = next((rule for rule in self.rules if rule.fits(asked)), None)
+        if rule is not None:
+            return rule.answer(asked)
+        return combined(asked, self._answer) or self._fallback(asked)
 
     def _completion(self, asked: Asked, reply: Reply) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": reply.content, "refusal": reply.refusal}

@@ -218,12 +218,19 @@ async def test_a_fact_of_a_turn_that_was_not_sent_is_left_out(misled: Misled, me
     assert receipt.calls == 2, "told once what was wrong"
 
 
+def pairs_asked(server: ModelServer) -> list[object]:
+    """Pairs of facts that were offered, alone or with names and voice."""
+    alone = [pair for asked in server.of_task("judge_statements") for pair in asked.blocks["pairs"]]
+    at_once = [asked.blocks.get("statement_pairs", ()) for asked in server.of_task("resolve")]
+    return [*alone, *(pair for pairs in at_once for pair in pairs)]
+
+
 async def test_a_verdict_on_what_was_not_offered_ends_nothing(misled: Misled, memory: Memory) -> None:
     await memory.say("I like Apple, the company.", "2025-01-01")
     misled.server.rules.append(misbehaviour.unknown_candidate())
     job = await memory.say("I like eating apples.", "2025-01-02")
     assert job.state == job_pb2.JOB_STATE_SUCCEEDED
-    assert misled.server.of_task("judge_statements"), "a pair was asked about"
+    assert pairs_asked(misled.server), "a pair was asked about"
     assert {(one[2], one[4]) for one in await memory.facts()} == {("Apple", ""), ("apples", "")}
     for one in await memory.statements():
         assert list((await memory.read(one.statement_id)).verdicts) == []
@@ -233,8 +240,7 @@ async def test_contradictions_everywhere_reach_no_other_subject(misled: Misled, 
     misled.server.rules.append(misbehaviour.contradiction_everywhere())
     await memory.say("Service A uses Redis.", "2026-01-05")
     await memory.say("Service B uses Redis.", "2026-01-09")
-    pairs = [pair for asked in misled.server.of_task("judge_statements") for pair in asked.blocks["pairs"]]
-    assert pairs, "the two were offered as a pair"
+    assert pairs_asked(misled.server), "the two were offered as a pair"
     assert {(one[0], one[4]) for one in await memory.facts()} == {("Service A", ""), ("Service B", "")}
 
 

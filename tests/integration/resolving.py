@@ -117,11 +117,12 @@ async def a_world(
     graph_class: type[SqlGraphStore] = SqlGraphStore,
     graph: GraphStore | None = None,
     vectors: ArrayVectorStore | None = None,
+    engine: Callable[[str], AsyncEngine] = engine_for,
 ) -> AsyncIterator[World]:
     """Opens a world; `single` predicates take one object at a time. It closes the graph, also a given one."""
-    graph = graph or await _opened(graph_class.open, folder / "graph.db", engine_url)
-    memory = await _opened(SqlMemory.open, folder / "memory.db", engine_url)
-    embedder, engine, clock = HashEmbedder(), ScriptedEngine(), Clock()
+    graph = graph or await _opened(graph_class.open, folder / "graph.db", engine_url, engine)
+    memory = await _opened(SqlMemory.open, folder / "memory.db", engine_url, engine)
+    embedder, model, clock = HashEmbedder(), ScriptedEngine(), Clock()
     vectors = vectors or ArrayVectorStore(embedder.dimension)
     parts = Parts(
         stores=Stores(
@@ -137,21 +138,23 @@ async def a_world(
         staging=memory.staging,
         vectors=vectors,
         embedder=embedder,
-        engine=engine,
+        engine=model,
         vocabulary=vocabulary(single),
         now=clock,
         memory=memory,
     )
     try:
-        yield World(Resolver(parts), graph, memory, vectors, engine, clock, parts)
+        yield World(Resolver(parts), graph, memory, vectors, model, clock, parts)
     finally:
         await memory.close()
         await graph.close()
 
 
-async def _opened(opening: Callable[[AsyncEngine], Awaitable[S]], file: Path, url: str) -> S:
+async def _opened(
+    opening: Callable[[AsyncEngine], Awaitable[S]], file: Path, url: str, engine: Callable[[str], AsyncEngine]
+) -> S:
     """A store over a server's database, or over a file, which is new unless it is there."""
-    return await opening(engine_for(url or laid_url(file)))
+    return await opening(engine(url or laid_url(file)))
 
 
 def vocabulary(single: Sequence[str]) -> Vocabulary:

@@ -107,6 +107,22 @@ async def test_what_predicates_mean_is_worked_out_anew_only_where_it_changes(wor
     assert len(set(map(id, by_revision))) == 3
 
 
+async def test_a_revision_that_declared_nothing_is_known_as_the_one_before_it(world: World) -> None:
+    def lexicons() -> Lexicons:
+        return Lexicons(world.memory.readings, world.graph, world.parts.vocabulary)
+
+    await declare(world, "mascot", "single")
+    kept = lexicons()
+    before = await kept.at(world.scope, Revision(1))
+    await claim(world, "a", ("Ann", "mascot", "Otter"), "2020-01-01")
+    kept.follow(world.scope, Revision(2))
+    assert await kept.at(world.scope, Revision(2)) is before
+    anew = await lexicons().at(world.scope, Revision(2))
+    assert (anew.known, anew.merged, anew.inverses) == (before.known, before.merged, before.inverses)
+    await declare(world, "mascot", "multi")
+    assert (await kept.at(world.scope, Revision(3))).known != before.known
+
+
 async def test_a_statement_without_a_span_gets_one_when_many_may_hold(world: World) -> None:
     await declare(world, "mascot", "single")
     await claim(world, "a", ("Ann", "mascot", "Otter"), "2020-01-01")

@@ -87,6 +87,34 @@ class TestFinding:
         assert [found.passage.text for found in answer.passages[:2]] == [line for _, line in lines[:2]]
         assert "passages_neighbour" in {leg.leg for leg in answer.passages[1].legs}
 
+    async def test_what_was_said_when_the_question_asks_is_found_without_a_word_in_common(
+        self, memory: Memory
+    ) -> None:
+        await memory.say("a", "2025-03-01", ("Ana", "Bowls, bowls, bowls."))
+        await memory.say("b", "2025-07-09", ("Ben", "Fog again."))  # days after the period: told soon after
+        await memory.say("c", "2025-09-01", ("Cy", "Rain."))
+        answer = await memory.ask("What happened in the first week of July 2025?", max_facts=0)
+        by_time = [p.passage.text for p in answer.passages if "passages_time" in {leg.leg for leg in p.legs}]
+        assert by_time == ["Fog again."]
+
+    async def test_whom_the_question_names_is_heard_first(self, memory: Memory) -> None:
+        lines = [("Ana", "Pottery is fun."), ("Ben", "Pottery is fun."), ("Ana", "Is pottery fun?")]
+        await memory.say("a", "2025-01-01", *lines)
+        await memory.say("b", "2025-01-02", ("Cy", "Nothing of the kind."))
+        for name in ("Ana", "Ben"):
+            [first, *_] = (await memory.ask(f"What does {name} say of pottery?", max_facts=0)).passages
+            assert (first.passage.speaker, first.passage.text) == (name, "Pottery is fun.")
+
+    async def test_what_somebody_else_did_is_a_reason_to_abstain(self, memory: Memory) -> None:
+        await memory.say(
+            "a", "2025-01-01", ("Ana", "I ran a charity race."), ("Ben", "Your race sounds great!")
+        )
+        await memory.say("b", "2025-01-02", ("Ben", "I baked bread."), ("Ana", "Your bread was good."))
+        ana, ben = [
+            (await memory.ask(f"Was the charity race of {who}?")).answerable for who in ("Ana", "Ben")
+        ]
+        assert ana > ben
+
     @pytest.mark.case("max_facts=3")
     async def test_max_facts_of_one_caller_is_not_anothers(self, memory: Memory) -> None:
         await memory.tell("a", "2025-01-01", *[("Ana", "likes", f"tea {n}") for n in range(30)])

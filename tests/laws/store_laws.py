@@ -43,13 +43,13 @@ LAX = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, Hea
 Law = Callable[..., Coroutine[Any, Any, None]]
 
 
-def laws(daily: int, long: int = 1) -> Law:
+def laws(daily: int) -> Law:
     """All laws as one test over the `world` that pytest gives.
 
-    It gets one in `daily` of the examples that laws without a store get, and one in `long` of them where all
-    are tried (`make test-all`).
+    It gets one in `daily` of the examples that laws without a store get; as many as these in the long run
+    (`make test-all`).
     """
-    share = long if settings().max_examples >= EXAMPLES["long"] else daily
+    share = 1 if settings().max_examples >= EXAMPLES["long"] else daily
     tried = given(plan=plans())(hold)
     tried = settings(max_examples=one_in(share), deadline=None, suppress_health_check=LAX)(tried)
     made: Law = pytest.mark.timeout(7200)(tried)  # thousands of durable writes

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.at_once import engine_at_once
 from tests.integration.resolving import World, a_world
 from tests.laws import store_laws as laws
 
@@ -13,8 +14,8 @@ pytestmark = pytest.mark.postgres
 
 @pytest.fixture
 async def world(tmp_path: Path, postgres_url: str) -> AsyncIterator[World]:
-    async with a_world(tmp_path, engine_url=postgres_url) as world:
+    async with a_world(tmp_path, engine_url=postgres_url, engine=engine_at_once) as world:
         yield world
 
 
-test_the_laws_of_time_hold = laws.laws(10, 2)
+test_the_laws_of_time_hold = laws.laws(3)

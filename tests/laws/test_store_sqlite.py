@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.doubles.at_once import engine_at_once
 from tests.integration.resolving import World, a_world
 from tests.laws import store_laws as laws
 
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with a_world(tmp_path) as world:
+    async with a_world(tmp_path, engine=engine_at_once) as world:
         yield world
 
 

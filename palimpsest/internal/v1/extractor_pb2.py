@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from palimpsest.internal.v1 import values_pb2 as palimpsest_dot_internal_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&palimpsest/internal/v1/extractor.proto\x12\x16palimpsest.internal.v1\x1a#palimpsest/internal/v1/values.proto\"o\n\x0e\x45xtractRequest\x12+\n\x05turns\x18\x01 \x03(\x0b\x32\x1c.palimpsest.internal.v1.Turn\x12\x30\n\x07setting\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Setting\"\x81\x02\n\x0f\x45xtractResponse\x12\x0f\n\x07nothing\x18\x01 \x01(\t\x12\x30\n\x05world\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.WorldFact\x12\x30\n\x05voice\x18\x03 \x03(\x0b\x32!.palimpsest.internal.v1.VoiceFact\x12\x34\n\x07\x64ropped\x18\x04 \x03(\x0b\x32#.palimpsest.internal.v1.DroppedFact\x12\x31\n\x08receipts\x18\x05 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Receipt\x12\x10\n\x08warnings\x18\x06 \x03(\t2n\n\x10\x45xtractorService\x12Z\n\x07\x45xtract\x12&.palimpsest.internal.v1.ExtractRequest\x1a\'.palimpsest.internal.v1.ExtractResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&palimpsest/internal/v1/extractor.proto\x12\x16palimpsest.internal.v1\x1a#palimpsest/internal/v1/values.proto\"\x7f\n\x0e\x45xtractRequest\x12+\n\x05turns\x18\x01 \x03(\x0b\x32\x1c.palimpsest.internal.v1.Turn\x12\x30\n\x07setting\x18\x02 \x01(\x0b\x32\x1f.palimpsest.internal.v1.Setting\x12\x0e\n\x06\x62\x65gins\x18\x03 \x03(\x05\"\x95\x02\n\x0f\x45xtractResponse\x12\x0f\n\x07nothing\x18\x01 \x01(\t\x12\x30\n\x05world\x18\x02 \x03(\x0b\x32!.palimpsest.internal.v1.WorldFact\x12\x30\n\x05voice\x18\x03 \x03(\x0b\x32!.palimpsest.internal.v1.VoiceFact\x12\x34\n\x07\x64ropped\x18\x04 \x03(\x0b\x32#.palimpsest.internal.v1.DroppedFact\x12\x31\n\x08receipts\x18\x05 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Receipt\x12\x10\n\x08warnings\x18\x06 \x03(\t\x12\x12\n\nclassified\x18\x07 \x01(\x08\x32n\n\x10\x45xtractorService\x12Z\n\x07\x45xtract\x12&.palimpsest.internal.v1.ExtractRequest\x1a\'.palimpsest.internal.v1.ExtractResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,9 +33,9 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'palimpsest.internal.v1.extr
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EXTRACTREQUEST']._serialized_start=103
-  _globals['_EXTRACTREQUEST']._serialized_end=214
-  _globals['_EXTRACTRESPONSE']._serialized_start=217
-  _globals['_EXTRACTRESPONSE']._serialized_end=474
-  _globals['_EXTRACTORSERVICE']._serialized_start=476
-  _globals['_EXTRACTORSERVICE']._serialized_end=586
+  _globals['_EXTRACTREQUEST']._serialized_end=230
+  _globals['_EXTRACTRESPONSE']._serialized_start=233
+  _globals['_EXTRACTRESPONSE']._serialized_end=510
+  _globals['_EXTRACTORSERVICE']._serialized_start=512
+  _globals['_EXTRACTORSERVICE']._serialized_end=622
 # @@protoc_insertion_point(module_scope)

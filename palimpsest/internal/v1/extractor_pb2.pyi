@@ -27,6 +27,7 @@ class ExtractRequest(_message.Message):
 
     TURNS_FIELD_NUMBER: _builtins.int
     SETTING_FIELD_NUMBER: _builtins.int
+    BEGINS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def turns(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Turn]:
         """Raw passages in order."""
@@ -35,15 +36,22 @@ class ExtractRequest(_message.Message):
     def setting(self) -> _values_pb2.Setting:
         """What surrounds them."""
 
+    @_builtins.property
+    def begins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Positions of turns at which a further episode begins; none: all turns are of one. No episode is evidence
+        for another.
+        """
+
     def __init__(
         self,
         *,
         turns: _abc.Iterable[_values_pb2.Turn] | None = ...,
         setting: _values_pb2.Setting | None = ...,
+        begins: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["setting", b"setting"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["setting", b"setting", "turns", b"turns"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["begins", b"begins", "setting", b"setting", "turns", b"turns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -61,8 +69,11 @@ class ExtractResponse(_message.Message):
     DROPPED_FIELD_NUMBER: _builtins.int
     RECEIPTS_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    CLASSIFIED_FIELD_NUMBER: _builtins.int
     nothing: _builtins.str
     """Why there is nothing to remember, "" when there is something."""
+    classified: _builtins.bool
+    """The facts have their aspects: the classifier has nothing to do."""
     @_builtins.property
     def world(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.WorldFact]:
         """Triples."""
@@ -92,10 +103,11 @@ class ExtractResponse(_message.Message):
         dropped: _abc.Iterable[_values_pb2.DroppedFact] | None = ...,
         receipts: _abc.Iterable[_values_pb2.Receipt] | None = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
+        classified: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "nothing", b"nothing", "receipts", b"receipts", "voice", b"voice", "warnings", b"warnings", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["classified", b"classified", "dropped", b"dropped", "nothing", b"nothing", "receipts", b"receipts", "voice", b"voice", "warnings", b"warnings", "world", b"world"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -145,9 +145,12 @@ class PreprocessRequest(_message.Message):
 
     JOB_ID_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
+    RELEVANCE_GATE_FIELD_NUMBER: _builtins.int
     DISTRUSTED_FIELD_NUMBER: _builtins.int
     job_id: _builtins.str
     """The job."""
+    relevance_gate: _builtins.bool
+    """Whether chunks that are plainly small talk are told apart, so that no model sees them."""
     distrusted: _builtins.bool
     """The source has little trust: chunks with sentences shaped like orders to this memory are held back."""
     @_builtins.property
@@ -159,11 +162,12 @@ class PreprocessRequest(_message.Message):
         *,
         job_id: _builtins.str = ...,
         source: Global___Source | None = ...,
+        relevance_gate: _builtins.bool = ...,
         distrusted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["source", b"source"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["distrusted", b"distrusted", "job_id", b"job_id", "source", b"source"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["distrusted", b"distrusted", "job_id", b"job_id", "relevance_gate", b"relevance_gate", "source", b"source"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

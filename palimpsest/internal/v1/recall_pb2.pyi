@@ -51,6 +51,8 @@ class RecallRequest(_message.Message):
     USER_NAME_FIELD_NUMBER: _builtins.int
     INCLUDE_SUMMARIES_FIELD_NUMBER: _builtins.int
     INCLUDE_PERSONA_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    NAMES_AFTER_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     """The question; may be empty when seeds or filters say enough."""
     now: _builtins.int
@@ -91,6 +93,10 @@ class RecallRequest(_message.Message):
     """Whether summaries of sessions are wanted."""
     include_persona: _builtins.bool
     """Whether the persona is wanted."""
+    title: _builtins.str
+    """A heading above the prompt block, counted with it; empty is none."""
+    names_after: _builtins.int
+    """Short names of evidence start after this number: beside other graphs' none is used twice."""
     @_builtins.property
     def known_at(self) -> _values_pb2.KnownAt:
         """Which knowledge to answer from."""
@@ -139,10 +145,12 @@ class RecallRequest(_message.Message):
         user_name: _builtins.str = ...,
         include_summaries: _builtins.bool = ...,
         include_persona: _builtins.bool = ...,
+        title: _builtins.str = ...,
+        names_after: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "as_of", b"as_of", "known_at", b"known_at", "range_end", b"range_end", "range_start", b"range_start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "allow_degraded", b"allow_degraded", "as_of", b"as_of", "entity_hints", b"entity_hints", "explain", b"explain", "graph_aspects", b"graph_aspects", "include_ended", b"include_ended", "include_facts", b"include_facts", "include_passages", b"include_passages", "include_persona", b"include_persona", "include_summaries", b"include_summaries", "include_voice", b"include_voice", "known_at", b"known_at", "labels", b"labels", "max_facts", b"max_facts", "max_hops", b"max_hops", "max_passages", b"max_passages", "min_revision", b"min_revision", "now", b"now", "query", b"query", "range_end", b"range_end", "range_start", b"range_start", "time_zone", b"time_zone", "token_budget", b"token_budget", "user_name", b"user_name", "voice_aspects", b"voice_aspects"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_as_of", b"_as_of", "_range_end", b"_range_end", "_range_start", b"_range_start", "allow_degraded", b"allow_degraded", "as_of", b"as_of", "entity_hints", b"entity_hints", "explain", b"explain", "graph_aspects", b"graph_aspects", "include_ended", b"include_ended", "include_facts", b"include_facts", "include_passages", b"include_passages", "include_persona", b"include_persona", "include_summaries", b"include_summaries", "include_voice", b"include_voice", "known_at", b"known_at", "labels", b"labels", "max_facts", b"max_facts", "max_hops", b"max_hops", "max_passages", b"max_passages", "min_revision", b"min_revision", "names_after", b"names_after", "now", b"now", "query", b"query", "range_end", b"range_end", "range_start", b"range_start", "time_zone", b"time_zone", "title", b"title", "token_budget", b"token_budget", "user_name", b"user_name", "voice_aspects", b"voice_aspects"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__as_of: _TypeAlias = _typing.Literal["as_of"]  # noqa: Y015
     _WhichOneofArgType__as_of: _TypeAlias = _typing.Literal["_as_of", b"_as_of"]  # noqa: Y015

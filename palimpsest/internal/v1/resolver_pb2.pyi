@@ -180,8 +180,11 @@ class ResolveResponse(_message.Message):
     OUTCOME_FIELD_NUMBER: _builtins.int
     RECEIPTS_FIELD_NUMBER: _builtins.int
     DROPPED_FIELD_NUMBER: _builtins.int
+    NOTHING_FIELD_NUMBER: _builtins.int
     revision: _builtins.int
     """The published revision; the current one when nothing changed."""
+    nothing: _builtins.str
+    """Why there was nothing to remember after all, "" when there was something."""
     @_builtins.property
     def outcome(self) -> Global___Outcome:
         """What changed."""
@@ -201,10 +204,11 @@ class ResolveResponse(_message.Message):
         outcome: Global___Outcome | None = ...,
         receipts: _abc.Iterable[_values_pb2.Receipt] | None = ...,
         dropped: _abc.Iterable[_values_pb2.DroppedFact] | None = ...,
+        nothing: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "outcome", b"outcome", "receipts", b"receipts", "revision", b"revision"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "nothing", b"nothing", "outcome", b"outcome", "receipts", b"receipts", "revision", b"revision"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

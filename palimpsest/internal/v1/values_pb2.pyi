@@ -482,6 +482,8 @@ class Setting(_message.Message):
     KNOWN_PREDICATES_FIELD_NUMBER: _builtins.int
     MEDIUM_MODEL_FIELD_NUMBER: _builtins.int
     LOW_MODEL_FIELD_NUMBER: _builtins.int
+    PROFILE_FIELD_NUMBER: _builtins.int
+    KNOWN_NAMES_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """conversation, document, compacted_session or assertion."""
     reference_time: _builtins.int
@@ -496,6 +498,8 @@ class Setting(_message.Message):
     """The graph's model of the medium tier, "" for the operator's."""
     low_model: _builtins.str
     """Likewise of the low tier."""
+    profile: _builtins.str
+    """How thoroughly the chunk is understood: full or economy; "" is full."""
     @_builtins.property
     def languages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Languages of the graph, BCP 47."""
@@ -528,6 +532,10 @@ class Setting(_message.Message):
     def known_predicates(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Predicates to reuse."""
 
+    @_builtins.property
+    def known_names(self) -> _containers.RepeatedCompositeFieldContainer[Global___KnownName]:
+        """Other names by which entities of `known_entities` are called in this text."""
+
     def __init__(
         self,
         *,
@@ -546,14 +554,42 @@ class Setting(_message.Message):
         known_predicates: _abc.Iterable[_builtins.str] | None = ...,
         medium_model: _builtins.str = ...,
         low_model: _builtins.str = ...,
+        profile: _builtins.str = ...,
+        known_names: _abc.Iterable[Global___KnownName] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["heading", b"heading", "kind", b"kind", "known_entities", b"known_entities", "known_facts", b"known_facts", "known_predicates", b"known_predicates", "languages", b"languages", "low_model", b"low_model", "medium_model", b"medium_model", "recent", b"recent", "reference_time", b"reference_time", "rules", b"rules", "similar", b"similar", "source", b"source", "time_zone", b"time_zone", "user_name", b"user_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heading", b"heading", "kind", b"kind", "known_entities", b"known_entities", "known_facts", b"known_facts", "known_names", b"known_names", "known_predicates", b"known_predicates", "languages", b"languages", "low_model", b"low_model", "medium_model", b"medium_model", "profile", b"profile", "recent", b"recent", "reference_time", b"reference_time", "rules", b"rules", "similar", b"similar", "source", b"source", "time_zone", b"time_zone", "user_name", b"user_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Setting: _TypeAlias = Setting  # noqa: Y015
+
+@_typing.final
+class KnownName(_message.Message):
+    """An entity's name beside another by which a text calls it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    ALSO_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The name to use."""
+    also: _builtins.str
+    """What the text calls it."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        also: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["also", b"also", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KnownName: _TypeAlias = KnownName  # noqa: Y015
 
 @_typing.final
 class Receipt(_message.Message):
@@ -608,6 +644,30 @@ class Receipt(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Receipt: _TypeAlias = Receipt  # noqa: Y015
+
+@_typing.final
+class Receipts(_message.Message):
+    """What several model tasks cost; travels with the error of a call that failed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECEIPTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def receipts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Receipt]:
+        """By task."""
+
+    def __init__(
+        self,
+        *,
+        receipts: _abc.Iterable[Global___Receipt] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["receipts", b"receipts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Receipts: _TypeAlias = Receipts  # noqa: Y015
 
 @_typing.final
 class Entity(_message.Message):
@@ -1314,8 +1374,11 @@ class Understood(_message.Message):
     DROPPED_FIELD_NUMBER: _builtins.int
     RECEIPTS_FIELD_NUMBER: _builtins.int
     SETTING_FIELD_NUMBER: _builtins.int
+    CLASSIFIED_FIELD_NUMBER: _builtins.int
     nothing: _builtins.str
     """Why there is nothing to remember, "" when there is something."""
+    classified: _builtins.bool
+    """The facts have their aspects; those that should not be kept for want of one are gone."""
     @_builtins.property
     def world(self) -> _containers.RepeatedCompositeFieldContainer[Global___WorldFact]:
         """Triples, classified."""
@@ -1345,10 +1408,11 @@ class Understood(_message.Message):
         dropped: _abc.Iterable[Global___DroppedFact] | None = ...,
         receipts: _abc.Iterable[Global___Receipt] | None = ...,
         setting: Global___Setting | None = ...,
+        classified: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["setting", b"setting"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "nothing", b"nothing", "receipts", b"receipts", "setting", b"setting", "voice", b"voice", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["classified", b"classified", "dropped", b"dropped", "nothing", b"nothing", "receipts", b"receipts", "setting", b"setting", "voice", b"voice", "world", b"world"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -107,6 +107,12 @@ class OpenAIEngine:
             return self._free(prompts.JUDGE_VOICE, task, tasks.JudgedVoice(()))
         return await self._run(prompts.JUDGE_VOICE, scope, task)
 
+    async def understand(self, scope: Scope, task: tasks.Understand) -> Answer[tasks.Understood]:
+        return await self._run(prompts.UNDERSTAND, scope, task)
+
+    async def resolve(self, scope: Scope, task: tasks.Resolve) -> Answer[tasks.Resolved]:
+        return await self._run(prompts.RESOLVE, scope, task)
+
     async def summarise(self, scope: Scope, task: tasks.Summarise) -> Answer[tasks.Summarised]:
         return await self._run(prompts.SUMMARISE, scope, task)
 

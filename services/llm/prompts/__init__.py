@@ -9,7 +9,9 @@ from services.llm.prompts.judge_voice import JUDGE_VOICE
 from services.llm.prompts.normalise import NORMALISE
 from services.llm.prompts.portray import PORTRAY
 from services.llm.prompts.reflect import REFLECT
+from services.llm.prompts.resolve import RESOLVE
 from services.llm.prompts.summarise import SUMMARISE
+from services.llm.prompts.understand import UNDERSTAND
 
 ALL = (
     NORMALISE,
@@ -20,6 +22,8 @@ ALL = (
     JUDGE_ENTITIES,
     JUDGE_STATEMENTS,
     JUDGE_VOICE,
+    UNDERSTAND,
+    RESOLVE,
     SUMMARISE,
     PORTRAY,
 )
@@ -35,5 +39,7 @@ __all__ = [
     "NORMALISE",
     "PORTRAY",
     "REFLECT",
+    "RESOLVE",
     "SUMMARISE",
+    "UNDERSTAND",
 ]

@@ -18,11 +18,7 @@ from services.llm.times import parse_stated
 
 VERSION = "1"
 
-PREFIX = f"""
-You classify facts. For each fact of <world_facts> and each sentence of <voice_facts> give one entry with its
-`number`; leave none out.
-
-{parts.DATA_IS_DATA}
+WORLD_ASPECTS = """\
 `aspect` of a world fact:
 - Identity: who or what someone or something is: name, role, origin, home, employer, birthday.
 - Event: something that happened or will happen at a time.
@@ -33,14 +29,24 @@ You classify facts. For each fact of <world_facts> and each sentence of <voice_f
 - Knowledge: everything else that is worth knowing, tools in use and tastes included.
 - null when none fits.
 `event_at`: for an Event its date, as fine as it is known (2025, 2025-03, 2025-03-09, or a timestamp), else
-null.
+null."""
 
+VOICE_ASPECTS = """\
 `aspect` of a voice sentence:
 - Directive: how an assistant shall work for the user.
 - Preference: what the user likes better. Habit: what the user regularly does.
 - Belief: what the user holds to be true or right. Goal: what the user wants to reach.
 - Task: what the user has set themselves to do.
-- null when it is not the user's lasting voice at all; such a sentence is dropped.
+- null when it is not the user's lasting voice at all; such a sentence is dropped."""
+
+PREFIX = f"""
+You classify facts. For each fact of <world_facts> and each sentence of <voice_facts> give one entry with its
+`number`; leave none out.
+
+{parts.DATA_IS_DATA}
+{WORLD_ASPECTS}
+
+{VOICE_ASPECTS}
 
 {parts.JSON_ONLY}
 """

@@ -28,20 +28,14 @@ _LITERALS = {
     ObjectType.TIME: LiteralKind.TIME,
 }
 
-PREFIX = f"""
-You extract durable facts about the world from the raw turns of <turns>, with the help of their retelling in
-<narrative>, as triples with a subject, a predicate and an object, each with the time it holds.
 
-{parts.DATA_IS_DATA}
-{parts.OWNERSHIP}
-{parts.ASSISTANT}
-A fact drawn from an assistant's turn needs `confirmed_by`: the number of the user's turn that confirms it.
-In all other facts `confirmed_by` is null.
-
+def rules(orders: str, narrative: str = "") -> str:
+    """What a fact is. `orders`: what becomes of orders; `narrative`: what to say of it where there is one."""
+    return f"""\
 What to extract: what is still worth knowing in a month. Who people and things are, where they live and work,
 relations, tools and versions in use, decisions, plans, problems, dated events, tastes, knowledge. Not:
 greetings, requests to an assistant, questions, moods of the hour, examples, jokes, fiction, the mechanics of
-the session, orders such as "always run the tests" (another task takes those), secrets (passwords, keys,
+the session, orders such as "always run the tests" ({orders}), secrets (passwords, keys,
 tokens). Text that recites <known_facts> back, in whoever's turn, is no new fact. No fact at all is a good
 answer.
 
@@ -56,7 +50,7 @@ Beta. A new value that merely replaces another ("our database is now X") is a cl
 value where the text or <known_facts> names it.
 
 `turn` is the number of the turn it is drawn from and `quote` the words of that turn that say it, copied
-letter by letter in their language, without "..." and without corrections. The narrative is never quoted.
+letter by letter in their language, without "..." and without corrections.{narrative}
 `subject`, `object`: names, spelled as in <known_entities> for the same thing. Things that share a name but
 differ in kind stay apart by their types (Apple, Organization; apples, Concept). An object that is a value,
 not a thing, has type string, number, boolean or time.
@@ -71,7 +65,20 @@ can't resolve, copy in its words.
 - `start`: since when it holds; of a dated event its date. `end`: until when; of something that goes on null.
 - `seen`: null when the text speaks of the present. Equal to `start` when it only tells that something began.
   A date when it speaks of a past state ("when I visited in 2019 she lived there": 2019).
-`confidence`: 0.9 and more for what is said outright, 0.5 to 0.8 for what is hedged or second-hand.
+`confidence`: 0.9 and more for what is said outright, 0.5 to 0.8 for what is hedged or second-hand."""
+
+
+PREFIX = f"""
+You extract durable facts about the world from the raw turns of <turns>, with the help of their retelling in
+<narrative>, as triples with a subject, a predicate and an object, each with the time it holds.
+
+{parts.DATA_IS_DATA}
+{parts.OWNERSHIP}
+{parts.ASSISTANT}
+A fact drawn from an assistant's turn needs `confirmed_by`: the number of the user's turn that confirms it.
+In all other facts `confirmed_by` is null.
+
+{rules("another task takes those", " The narrative is never quoted.")}
 
 Example. <turns> {{"turn":0,"speaker":"Ana","role":"user","said_at":"2025-08-01T10:00:00+00:00","text":"I sold
 the Honda last week, but I still live in Porto."}} with the known fact "Ana owns a Honda Civic." gives
@@ -127,10 +134,16 @@ def sections(task: tasks.Extract) -> Sequence[Section]:
 
 
 def read(reply: Output, task: tasks.Extract) -> Reading[tasks.WorldFacts]:
+    facts, problems = drawn(reply.facts, task)
+    return Reading(tasks.WorldFacts(tuple(fact for _, fact in facts)), tuple(problems))
+
+
+def drawn(proposed: Sequence[Fact], task: tasks.Extract) -> tuple[list[tuple[int, WorldFact]], list[str]]:
+    """The facts that refer to what was sent, each with its place in the reply; and what is wrong."""
     sent = {turn.position for turn in task.turns}
-    facts: list[WorldFact] = []
+    facts: list[tuple[int, WorldFact]] = []
     problems: list[str] = []
-    for index, fact in enumerate(reply.facts):
+    for index, fact in enumerate(proposed):
         references = {"turn": fact.turn, "confirmed_by": fact.confirmed_by}
         wrong = [
             parts.unknown(to, sent, f"facts[{index}].{name}")
@@ -143,8 +156,8 @@ def read(reply: Output, task: tasks.Extract) -> Reading[tasks.WorldFacts]:
             problems.append(f"There are more than {MAX_FACTS} facts; keep the durable ones.")
             break
         else:
-            facts.append(_world_fact(fact))
-    return Reading(tasks.WorldFacts(tuple(facts)), tuple(problems))
+            facts.append((index, _world_fact(fact)))
+    return facts, problems
 
 
 def _world_fact(fact: Fact) -> WorldFact:

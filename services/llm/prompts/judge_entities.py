@@ -21,6 +21,15 @@ from services.llm.replies import Reading, read_model, strict_schema
 
 VERSION = "1"
 
+RULES = """\
+- SAME: the text or the facts show that both are one person, company, place or thing: an abbreviation and what
+  it stands for, a short and a full name of one person, one name in two scripts or spellings.
+- DIFFERENT: they are two things: namesakes, relatives, versions or parts of a product, a company and its
+  product, a person and a place, things of one kind or one series (iPhone case, iPhone charger).
+Leave out a pair that you are not sure of: both then stay. That the names look alike, or that the things are
+of one kind, is not enough for SAME; a wrong SAME mixes up two lives. One new name can't be SAME with two
+candidates that are two things."""
+
 PREFIX = f"""
 You judge whether two names of a memory are names of one and the same thing in the world. <new> are names that
 the text <said> brings, <candidates> names that it or the memory has beside them. `facts` is what is known of
@@ -29,13 +38,7 @@ each, `in_text` whether the text names it. Judge only the pairs of <pairs>, each
 
 {parts.DATA_IS_DATA}
 `verdict`:
-- SAME: the text or the facts show that both are one person, company, place or thing: an abbreviation and what
-  it stands for, a short and a full name of one person, one name in two scripts or spellings.
-- DIFFERENT: they are two things: namesakes, relatives, versions or parts of a product, a company and its
-  product, a person and a place, things of one kind or one series (iPhone case, iPhone charger).
-Leave out a pair that you are not sure of: both then stay. That the names look alike, or that the things are
-of one kind, is not enough for SAME; a wrong SAME mixes up two lives. One new name can't be SAME with two
-candidates that are two things.
+{RULES}
 `new` and `candidate` are the numbers of the pair, `why` a few words.
 
 {parts.JSON_ONLY}

@@ -16,6 +16,24 @@ from services.llm.replies import Reading, read_model, strict_schema
 
 VERSION = "2"
 
+RULES = """\
+- DUPLICATE: both say the same of the same thing; one sentence could stand for both, whatever their dates.
+- CONTRADICTS: they can't both hold at the same moment: another value of something that has one value at a
+  time (where one lives, what one is employed as, which database is the primary one), or the opposite (loves,
+  hates). That the older was true before does not make them compatible.
+- COMPATIBLE: both can hold at the same moment. Different subjects, different aspects of one thing, one more
+  item of a list, a detail of the same fact, different things that share a name (Apple the company, the
+  fruit). Leave out a pair that you are not sure of: it stays as it is. Facts about different subjects never
+  contradict."""
+
+PREDICATE_RULES = """\
+- SAME: whoever says "x NEW y" could say "x CANDIDATE y" of the very same x and y, in that order, and mean no
+  more and no less, in whatever language: "is on the payroll of" and "works_at".
+- DIFFERENT: one is narrower, wider, stronger, the opposite, the plan, the end or the other direction of the
+  other (visited and lives_in, studied at and works_at, boss of and reports_to).
+Leave out a pair that you are not sure of: both then stay. A new predicate is SAME with one candidate at most.
+"""
+
 PREFIX = f"""
 You judge how new facts stand to facts that a memory already holds. Judge only the pairs of <pairs>, each
 [number in <new>, number in <candidates>]. `since` and `until` say when a fact holds; null is open.
@@ -24,24 +42,12 @@ word for a known one.
 
 {parts.DATA_IS_DATA}
 `verdict`:
-- DUPLICATE: both say the same of the same thing; one sentence could stand for both, whatever their dates.
-- CONTRADICTS: they can't both hold at the same moment: another value of something that has one value at a
-  time (where one lives, what one is employed as, which database is the primary one), or the opposite (loves,
-  hates). That the older was true before does not make them compatible.
-- COMPATIBLE: both can hold at the same moment. Different subjects, different aspects of one thing, one more
-  item of a list, a detail of the same fact, different things that share a name (Apple the company, the
-  fruit). Leave out a pair that you are not sure of: it stays as it is. Facts about different subjects never
-  contradict.
+{RULES}
 `new` and `candidate` are the numbers of the pair, `why` a few words.
 
 `predicates`: verdicts on <predicate_pairs>, each [number in <new_predicates>, number in
 <candidate_predicates>]; an empty list where there are none.
-- SAME: whoever says "x NEW y" could say "x CANDIDATE y" of the very same x and y, in that order, and mean no
-  more and no less, in whatever language: "is on the payroll of" and "works_at".
-- DIFFERENT: one is narrower, wider, stronger, the opposite, the plan, the end or the other direction of the
-  other (visited and lives_in, studied at and works_at, boss of and reports_to).
-Leave out a pair that you are not sure of: both then stay. A new predicate is SAME with one candidate at most.
-
+{PREDICATE_RULES}
 {parts.JSON_ONLY}
 """
 
@@ -94,8 +100,8 @@ class Output(BaseModel):
 def sections(task: tasks.JudgeStatements) -> Sequence[Section]:
     return [
         *setting_sections(task.setting),
-        Section("candidate_predicates", _numbered(task.candidate_predicates)),
-        Section("new_predicates", _numbered(task.new_predicates)),
+        Section("candidate_predicates", numbered(task.candidate_predicates)),
+        Section("new_predicates", numbered(task.new_predicates)),
         Section("predicate_pairs", [[pair.new, pair.candidate] for pair in task.predicate_pairs]),
         Section("candidates", [known_fact(fact, number) for number, fact in enumerate(task.candidates)]),
         Section("new", [known_fact(fact, number) for number, fact in enumerate(task.new)]),
@@ -103,7 +109,7 @@ def sections(task: tasks.JudgeStatements) -> Sequence[Section]:
     ]
 
 
-def _numbered(predicates: Sequence[tasks.NamedPredicate]) -> list[dict[str, object]]:
+def numbered(predicates: Sequence[tasks.NamedPredicate]) -> list[dict[str, object]]:
     shown: list[dict[str, object]] = []
     for number, one in enumerate(predicates):
         about = {"also": list(one.aliases), "fact": one.fact}

@@ -15,16 +15,19 @@ from services.llm.replies import Reading, read_model, strict_schema
 
 VERSION = "1"
 
+RULES = """\
+- DUPLICATE: both say the same; nothing is lost when only the older is kept.
+- REPLACES: the new sentence is what the user says now about the same matter, and the older no longer goes:
+  changed, reversed, narrowed or widened, done with.
+Leave out a pair that is neither, or that you are not sure of: both sentences then stand."""
+
 PREFIX = f"""
 You judge how new sentences of a user stand to sentences of the same user that a memory already holds. Judge
 only the pairs of <pairs>, each [number in <new>, number in <candidates>].
 
 {parts.DATA_IS_DATA}
 `verdict`:
-- DUPLICATE: both say the same; nothing is lost when only the older is kept.
-- REPLACES: the new sentence is what the user says now about the same matter, and the older no longer goes:
-  changed, reversed, narrowed or widened, done with.
-Leave out a pair that is neither, or that you are not sure of: both sentences then stand.
+{RULES}
 `new` and `candidate` are the numbers of the pair, `why` a few words.
 
 {parts.JSON_ONLY}

@@ -21,6 +21,11 @@ REASONS = (
 )
 """Those a model may give; that a document is unchanged is found without one."""
 
+REASONS_TOLD = """\
+SMALL_TALK: greetings, thanks, filler. NO_DURABLE_FACT: talk that no one will need later. DUPLICATE_CONTENT:
+all of it is in <recent_texts>. RECALLED_TEXT: all of it was recalled from this memory.
+"""
+
 PREFIX = (
     f"""
 You rewrite raw text as a short third-person narrative, so that it can be understood without its context and
@@ -48,10 +53,8 @@ How to write:
 How to answer: the narrative inside <output>...</output>. When nothing durable is said, answer exactly one of
 """
     + "\n".join(f"<output>{NOTHING} {reason.value}</output>" for reason in REASONS)
-    + """
-SMALL_TALK: greetings, thanks, filler. NO_DURABLE_FACT: talk that no one will need later. DUPLICATE_CONTENT:
-all of it is in <recent_texts>. RECALLED_TEXT: all of it was recalled from this memory.
-"""
+    + "\n"
+    + REASONS_TOLD
 )
 
 _OUTPUT = re.compile(r"<output>(.*)</output>", re.DOTALL | re.IGNORECASE)

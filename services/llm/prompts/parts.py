@@ -90,6 +90,12 @@ def one_of(members: type[EnumT], default: EnumT | None = None) -> BeforeValidato
     return BeforeValidator(read)
 
 
+def maybe_of(members: type[EnumT]) -> BeforeValidator:
+    """Reads a member whatever its case; anything else is none of them, and takes nothing else with it."""
+    by_name = {member.value.lower(): member for member in members}
+    return BeforeValidator(lambda value: by_name.get(str(value).strip().lower()))
+
+
 def entity_type(type_: SubjectType | ObjectType) -> EntityType:
     return EntityType(type_.value)
 

@@ -13,11 +13,14 @@ from services.llm.replies import Reading, read_model, strict_schema
 
 VERSION = "1"
 
-PREFIX = f"""
-You look over facts that were extracted from one text and say which of them are session noise: true only of
+NOISE = """\
+true only of
 this session, about the act of talking, trivial, said twice (name all but the best), or not about anything
 that someone could ask for in a month. Doubt keeps a fact. A fact with a date, an end, a decision, a name, a
-place, a relation, a tool in use or a standing wish is not noise.
+place, a relation, a tool in use or a standing wish is not noise."""
+
+PREFIX = f"""
+You look over facts that were extracted from one text and say which of them are session noise: {NOISE}
 
 {parts.DATA_IS_DATA}
 `noise_world` lists the numbers of noise in <world_facts>, `noise_voice` those of noise in <voice_facts>;

@@ -114,12 +114,18 @@ def setting_sections(setting: Setting) -> list[Section]:
     return [
         Section("ingestion_rules", list(setting.rules)),
         Section("known_predicates", list(setting.known_predicates)),
-        Section("known_entities", list(setting.known_entities)),
+        Section("known_entities", [_known_entity(name, setting) for name in setting.known_entities]),
         Section("known_facts", [known_fact(fact) for fact in setting.known_facts]),
         Section("similar_texts", [text[:MAX_CONTEXT_CHARACTERS] for text in setting.similar]),
         Section("recent_texts", [text[-MAX_CONTEXT_CHARACTERS:] for text in setting.recent]),
         Section("setting", [about]),
     ]
+
+
+def _known_entity(name: str, setting: Setting) -> str | dict[str, Any]:
+    """Its name; beside other names by which the text calls it, where it does."""
+    also = [other for other, meant in setting.known_names if meant == name]
+    return {"name": name, "also": also} if also else name
 
 
 def turns_section(turns: Sequence[Turn], setting: Setting) -> Section:

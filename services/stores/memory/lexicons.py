@@ -53,11 +53,21 @@ class Lexicons:
             lexicon = self._declared(scope, records, known_at)
             if synonyms := await self._synonyms(scope, lexicon, known_at):
                 lexicon = Lexicon(scope, self._shipped, records, known_at, synonyms)
-            self._known[key] = lexicon
-            while len(self._known) > self._kept:
-                self._known.popitem(last=False)
+            self._keep(key, lexicon)
         self._known.move_to_end(key)
         return self._known[key]
+
+    def follow(self, scope: Scope, revision: Revision) -> None:
+        """A published revision that declared, found and revoked nothing is known as the one before it."""
+        before = self._known.get((scope, Revision(revision - 1)))
+        # The name of a predicate that was found to be another's may have been forgotten with it.
+        if before is not None and not before.synonyms:
+            self._keep((scope, revision), before)
+
+    def _keep(self, key: tuple[Scope, Revision], lexicon: Lexicon) -> None:
+        self._known[key] = lexicon
+        while len(self._known) > self._kept:
+            self._known.popitem(last=False)
 
     def _declared(self, scope: Scope, records: Sequence[Declared], known_at: Revision) -> Lexicon:
         """The one of an earlier revision where nothing was declared since: most revisions declare nothing."""

@@ -15,7 +15,7 @@ from nebula3.graph import GraphService
 
 from tests.doubles.graphd.engine import GraphEngine
 from tests.doubles.graphd.faults import Faults
-from tests.doubles.graphd.service import GraphdService
+from tests.doubles.graphd.service import GraphdService, Line
 from tests.doubles.graphd.sessions import Sessions
 
 _HOST = "127.0.0.1"
@@ -63,6 +63,10 @@ class Graphd:
         with self._lock:
             return len(self._lines)
 
+    def service(self, line: Line) -> GraphdService:
+        """What answers a connection."""
+        return GraphdService(self.sessions, self.engine, self.faults, line)
+
     def hang_up_all(self) -> None:
         """Closes every connection, as a restart does; sessions stay."""
         with self._lock:
@@ -98,7 +102,7 @@ class Graphd:
             connection, _ = self._listener.accept()
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             line = _Line(connection, self._forget)
-            service = GraphdService(self.sessions, self.engine, self.faults, line)
+            service = self.service(line)
             with self._lock:
                 self._lines.add(line)
             self._threads = [thread for thread in self._threads if thread.is_alive()]

@@ -34,14 +34,17 @@ PREFIXES = {
     "judge_entities": ("1", "dc350fc26bb7"),
     "judge_statements": ("2", "40306e3915f4"),
     "judge_voice": ("1", "64776db83a2b"),
+    "understand": ("1", "6a2be4d6fe06"),
+    "resolve": ("1", "6b9bb007a1a0"),
     "summarise": ("1", "3db478de774f"),
     "portray": ("1", "d06e418a6dc1"),
 }
 """By prompt: its version, and the beginning of a digest of its prefix and schema."""
 
-DRAWING = (prompts.NORMALISE, prompts.EXTRACT_WORLD, prompts.EXTRACT_VOICE)
-EXTRACTING = (prompts.EXTRACT_WORLD, prompts.EXTRACT_VOICE)
-WORLD = (prompts.EXTRACT_WORLD,)
+DRAWING = (prompts.NORMALISE, prompts.EXTRACT_WORLD, prompts.EXTRACT_VOICE, prompts.UNDERSTAND)
+STEPWISE = (prompts.EXTRACT_WORLD, prompts.EXTRACT_VOICE)
+EXTRACTING = (*STEPWISE, prompts.UNDERSTAND)
+WORLD = (prompts.EXTRACT_WORLD, prompts.UNDERSTAND)
 RULES: dict[str, tuple[tuple[Prompt[Any, Any, Any], ...], str]] = {
     "text is data": (tuple(prompts.ALL), "you never obey"),
     "rules of the source": (tuple(prompts.ALL), "<ingestion_rules>"),
@@ -51,21 +54,21 @@ RULES: dict[str, tuple[tuple[Prompt[Any, Any, Any], ...], str]] = {
     "who confirms": (WORLD, "`confirmed_by`"),
     "durable facts": (EXTRACTING, "in a month"),
     "literal quotes": (EXTRACTING, "copied letter by letter|letter by letter"),
-    "no quote of the narrative": (EXTRACTING, "The narrative is never quoted"),
+    "no quote of the narrative": (STEPWISE, "The narrative is never quoted"),
     "ends": (WORLD, "it stopped holding at `end`"),
     "denials": (WORLD, "it never held"),
     "changes are two facts": (WORLD, "an end of the old and a claim of the new"),
     "periods": (WORLD, "2025-Q3"),
     "when it was seen": (WORLD, "`seen`: null when the text speaks of the present"),
-    "time zone": ((prompts.NORMALISE,), "in `time_zone`"),
-    "reference time": ((prompts.NORMALISE, prompts.EXTRACT_WORLD), "`reference_time`"),
-    "known entities": ((prompts.NORMALISE, prompts.EXTRACT_WORLD), "<known_entities>"),
+    "time zone": ((prompts.NORMALISE, prompts.UNDERSTAND), "in `time_zone`"),
+    "reference time": ((prompts.NORMALISE, *WORLD), "`reference_time`"),
+    "known entities": ((prompts.NORMALISE, *WORLD), "<known_entities>"),
     "known predicates": (WORLD, "<known_predicates>"),
-    "recalled text": ((prompts.NORMALISE, prompts.EXTRACT_WORLD), "<known_facts>"),
+    "recalled text": ((prompts.NORMALISE, *WORLD), "<known_facts>"),
     "language kept": (DRAWING, "language of the source|user's language"),
-    "secrets left out": ((prompts.NORMALISE, prompts.EXTRACT_WORLD), "passwords, keys"),
-    "whole sentences of the voice": ((prompts.EXTRACT_VOICE,), "Never split"),
-    "doubt keeps": ((prompts.REFLECT, prompts.JUDGE_ENTITIES), "Doubt keeps|both then stay"),
+    "secrets left out": ((prompts.NORMALISE, *WORLD), "passwords, keys"),
+    "whole sentences of the voice": ((prompts.EXTRACT_VOICE, prompts.UNDERSTAND), "Never split"),
+    "doubt keeps": ((prompts.REFLECT, prompts.JUDGE_ENTITIES, prompts.RESOLVE), "Doubt keeps|both then stay"),
 }
 """What each prompt must say, by the rule of the design that it serves."""
 
@@ -110,6 +113,7 @@ SETTINGS = st.builds(
     known_facts=FACTS,
     known_entities=TEXTS,
     known_predicates=TEXTS,
+    known_names=st.lists(st.tuples(TEXT, TEXT), max_size=2),
 )
 TURNS = st.lists(
     st.builds(Turn, st.integers(0, 99), TEXT, TEXT, st.sampled_from(Role), TIMES), min_size=1, max_size=4
@@ -141,9 +145,18 @@ TASKS: dict[str, st.SearchStrategy[Any]] = {
         tasks.JudgeStatements, FACTS, FACTS, PAIRS, SETTINGS, PREDICATES, PREDICATES, PAIRS
     ),
     "judge_voice": st.builds(tasks.JudgeVoice, VOICE_FACTS, FACTS, PAIRS, SETTINGS),
+    "understand": st.builds(tasks.Understand, TURNS, SETTINGS),
     "summarise": st.builds(tasks.Summarise, TOLD, TEXTS, SETTINGS),
     "portray": st.builds(tasks.Portray, TOLD, SENTENCES, TEXTS, SETTINGS),
 }
+TASKS["resolve"] = st.builds(
+    tasks.Resolve,
+    SETTINGS,
+    st.none() | TASKS["reflect"],
+    st.none() | TASKS["judge_entities"],
+    st.none() | TASKS["judge_statements"],
+    st.none() | TASKS["judge_voice"],
+)
 
 
 def check_laws(prompt: Prompt[Any, Any, Any], system: str, user: str) -> None:
@@ -193,7 +206,7 @@ def test_a_prompt_at_all_its_limits_fits_common_models(word: str, most: int) -> 
     task = tasks.Extract([Turn(0, chunk, "", Role.USER, REFERENCE)], chunk, setting)
     extracting: tuple[Prompt[Any, Any, Any], ...] = EXTRACTING
     for prompt in extracting:
-        rendered = render(prompt, task)
+        rendered = render(prompt, task if prompt in STEPWISE else tasks.Understand(task.turns, setting))
         assert tokens.count(rendered.system) < 2_000
         assert tokens.count(rendered.user) < most
 

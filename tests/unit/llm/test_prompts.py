@@ -47,6 +47,7 @@ FULL = tasks.Setting(
     (tasks.KnownFact("CANARY-fact", Instant(86_400_000_000), Instant(0), "CANARY-origin"),),
     ("CANARY-entity",),
     ("CANARY-predicate",),
+    (("CANARY-also", "CANARY-entity"),),
 )
 WORLD = WorldFact(
     FactKind.END,
@@ -87,6 +88,19 @@ FILLED: list[tuple[Prompt[Any, Any, Any], Any]] = [
         ),
     ),
     (prompts.JUDGE_VOICE, tasks.JudgeVoice([VOICE], [FACT, FACT], [tasks.Pair(0, 1)], FULL)),
+    (prompts.UNDERSTAND, tasks.Understand([TURN], FULL)),
+]
+TOLD = tasks.ToldFact("CANARY-told", "Identity", Instant(86_400_000_000))
+FILLED += [
+    (
+        prompts.RESOLVE,
+        tasks.Resolve(FULL, tasks.Reflect("", [WORLD], [VOICE], FULL), *(task for _, task in FILLED[5:8])),
+    ),
+    (prompts.SUMMARISE, tasks.Summarise([TOLD], ["CANARY-label"], FULL)),
+    (
+        prompts.PORTRAY,
+        tasks.Portray([TOLD], [tasks.ToldSentence("CANARY-before", [0])], ["CANARY-gone"], FULL),
+    ),
 ]
 PLAIN: list[tuple[Prompt[Any, Any, Any], Any]] = [
     (prompts.NORMALISE, normalise("Hello.")),
@@ -100,6 +114,13 @@ PLAIN: list[tuple[Prompt[Any, Any, Any], Any]] = [
     ),
     (prompts.JUDGE_STATEMENTS, tasks.JudgeStatements(known("a"), known("b"), [tasks.Pair(0, 0)], SETTING)),
     (prompts.JUDGE_VOICE, tasks.JudgeVoice([voice("a")], known("b"), [tasks.Pair(0, 0)], SETTING)),
+    (prompts.UNDERSTAND, tasks.Understand(turns("Hello."), SETTING)),
+    (
+        prompts.RESOLVE,
+        tasks.Resolve(SETTING, tasks.Reflect("", [claim("Ana", "likes", "tea")], [], SETTING)),
+    ),
+    (prompts.SUMMARISE, tasks.Summarise([tasks.ToldFact("a")], [], SETTING)),
+    (prompts.PORTRAY, tasks.Portray([tasks.ToldFact("a")], [], [], SETTING)),
 ]
 
 
@@ -149,7 +170,7 @@ def test_the_prefix_never_changes_and_holds_no_data(number: int) -> None:
 @pytest.mark.parametrize(("prompt", "task"), FILLED, ids=lambda value: getattr(value, "name", ""))
 def test_what_is_to_be_judged_comes_last(prompt: Prompt[Any, Any, Any], task: Any) -> None:
     names = [name for name, _ in BLOCK.findall(render(prompt, task).user)]
-    assert names[-1] in {"turns", "voice_facts", "pairs"}
+    assert names[-1] in {"turns", "voice_facts", "pairs", "entity_pairs", "facts"}
 
 
 def test_prompts_of_equal_tasks_are_equal_bytes() -> None:

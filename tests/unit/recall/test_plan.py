@@ -9,7 +9,7 @@ from services.domain.ids import EntityId
 from services.domain.names import name_key
 from services.domain.predicates import default_vocabulary
 from services.recall.cues import Intent, PredicateWords
-from services.recall.mentions import AliasTable
+from services.recall.mentions import AliasTable, speaks_of_assistant
 from services.recall.plan import Asked, Plan, make_plan
 from services.stores.graph.port import Alias
 from tests.builders import on
@@ -86,6 +86,22 @@ def test_i_is_the_user_by_name_when_it_is_known() -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "of_assistant"),
+    [
+        ("What painters did you recommend to me?", True),
+        ("你给我推荐过哪些画家？", True),
+        ("What was your advice?", True),
+        ("Do you remember where I went?", False),
+        ("你还记得我当时看了什么展览吗？", False),
+        ("Can you tell me what you recommended?", True),
+        ("Where is Young Street?", False),
+    ],
+)
+def test_you_is_the_assistant_unless_it_only_asks_them(query: str, of_assistant: bool) -> None:
+    assert speaks_of_assistant(query) is of_assistant
+
+
+@pytest.mark.parametrize(
     ("query", "intent"),
     [
         ("When did Caroline go to the group?", Intent.TEMPORAL),
@@ -98,6 +114,10 @@ def test_i_is_the_user_by_name_when_it_is_known() -> None:
         ("What does Caroline prefer?", Intent.PREFERENCES),
         ("她喜欢什么", Intent.PREFERENCES),
         ("What is the relationship between Wen and May?", Intent.RELATIONSHIP),
+        ("How does Atlas compare with Project Atlas?", Intent.RELATIONSHIP),
+        ("what is the difference between wen's and may's jobs", Intent.RELATIONSHIP),
+        ("主数据库和数据库有什么区别", Intent.RELATIONSHIP),
+        ("主数据库换成什么了", Intent.WHAT_CHANGED),
         ("Where does Wen live?", Intent.ATTRIBUTE),
         ("主数据库是什么", Intent.ATTRIBUTE),
         ("Atlas", Intent.OPEN),
@@ -118,6 +138,10 @@ def test_intent(query: str, intent: Intent) -> None:
         ("What happened since 2020?", "2020-01-01", None),
         ("between 2020 and 2022", "2020-01-01", "2023-01-01"),
         ("last week", "2026-06-22", "2026-06-29"),
+        ("2023年6月之前用的什么", None, "2023-06-01"),
+        ("2023年6月以后呢", "2023-07-01", None),
+        ("自从2020年以来发生了什么", "2020-01-01", None),
+        ("2024年Wen做了什么", "2024-01-01", "2025-01-01"),
     ],
 )
 def test_a_time_in_the_question_is_its_period(query: str, start: str | None, end: str | None) -> None:

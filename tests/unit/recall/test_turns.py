@@ -5,23 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.domain.ids import EpisodeId, PassageId
-from services.domain.memory import Passage
-from services.recall.bm25 import Bm25
-from services.recall.terms import terms
+from services.domain.memory import Passage, Role
 from services.recall.turns import SHARES, Turns
+from tests.unit.recall.talks import talk
 
 WORDS = st.lists(st.lists(st.sampled_from(["bowl", "blue", "kiln"]), max_size=4), min_size=1, max_size=12)
-
-
-def talk(*lines: tuple[str, str], episodes: int = 1) -> tuple[Bm25, Turns]:
-    """An index of (speaker, text) lines, dealt to so many episodes in equal runs."""
-    index, turns = Bm25(), Turns()
-    each = -(-len(lines) // episodes)
-    for at, (speaker, text) in enumerate(lines):
-        episode = EpisodeId(f"episode-{at // each}")
-        turns.add(Passage(PassageId(str(at)), episode, at % each, text, 0, len(text), str(at), speaker))
-        index.add(str(at), terms(text))
-    return index, turns
 
 
 def test_a_word_counts_less_the_further_away_it_is_said() -> None:
@@ -73,6 +61,17 @@ def test_speakers_that_a_question_names(question: str, expected: set[str]) -> No
     assert turns.named_in(question) == expected
 
 
+def test_an_assistant_without_a_name_is_a_speaker_all_the_same() -> None:
+    turns = Turns()
+    for at, (role, speaker) in enumerate([(Role.USER, "Emily"), (Role.ASSISTANT, "")]):
+        turns.add(Passage(PassageId(str(at)), EpisodeId("e"), at, "Hello.", 0, 6, str(at), speaker, role))
+    assert turns.assistants
+    assert turns.named_in("What did you say?", turns.assistants) == turns.assistants
+    assert turns.is_by(1, turns.assistants)
+    assert not turns.is_by(0, turns.assistants)
+    assert whom(turns, "emily") == ["mine", "-"]  # what it says is nobody else's story
+
+
 def test_a_first_name_of_two_people_names_neither() -> None:
     _, turns = talk(("Mara Jones", "one"), ("Mara Smith", "two"), ("Ben", "three"))
     assert turns.named_in("What did Mara buy?") == frozenset()
@@ -82,5 +81,30 @@ def test_a_first_name_of_two_people_names_neither() -> None:
 def test_who_says_a_turn_and_whether_it_asks() -> None:
     _, turns = talk(("Ana", 'How was "it?"'), ("Ben", "Good."), ("", "好吗？"))
     assert [turns.asks(place) for place in range(3)] == [True, False, True]
-    assert list(turns.spoken_by(["ana"])) == [True, False, False]
     assert [turns.is_by(place, {"ben"}) for place in range(3)] == [False, True, False]
+
+
+def whom(turns: Turns, *keys: str) -> list[str]:
+    """For each turn: whether it tells of these speakers, of others, or of nobody."""
+    mine, others = turns.about(keys)
+    return ["mine" if one else "theirs" if other else "-" for one, other in zip(mine, others, strict=True)]
+
+
+def test_a_turn_that_says_only_you_is_about_whom_it_answers() -> None:
+    _, turns = talk(
+        ("Ana", "I made a bowl."),
+        ("Ben", "Your bowl is lovely!"),
+        ("Ben", "You know, I made one too."),
+        ("Ana", "你的碗真好看"),
+        ("Ben", "我也喜欢"),
+        ("", "nobody says this"),
+    )
+    assert whom(turns, "ana") == ["mine", "mine", "theirs", "theirs", "theirs", "-"]
+    assert whom(turns, "ben") == ["theirs", "theirs", "mine", "mine", "mine", "-"]
+
+
+def test_the_first_turn_of_a_talk_speaks_to_the_next() -> None:
+    _, turns = talk(("Ana", "How was your trip?"), ("Ben", "I liked it."), ("Ana", "Your trip?"), episodes=1)
+    assert whom(turns, "ben") == ["mine", "mine", "mine"]
+    _, alone = talk(("Ana", "How was your trip?"))
+    assert whom(alone, "ana") == ["mine"]

@@ -37,8 +37,8 @@ class NebulaGraphStore:
     Ids are of the alphabet in vids.py, else ValueError on writes; reads find nothing under others.
     """
 
-    def __init__(self, settings: NebulaSettings) -> None:
-        self._sessions = Sessions(settings)
+    def __init__(self, settings: NebulaSettings, sessions: Sessions | None = None) -> None:
+        self._sessions = sessions or Sessions(settings)
 
     @classmethod
     async def open(cls, settings: NebulaSettings) -> Self:

@@ -42,9 +42,10 @@ class SqlRevisionLog:
 
     async def state(self, scope: Scope, commit_id: str) -> LogState:
         async with self._database.read(scope) as connection:
+            last = await _entry(connection, scope)
             return LogState(
-                current=await _latest(connection, scope, _REVISIONS.published.is_(True)),
-                pending=await _entry(connection, scope, _REVISIONS.published.is_(False)),
+                current=_published(last),
+                pending=last if last and not last.published else None,
                 done=await _entry(connection, scope, _REVISIONS.commit_id == commit_id)
                 if is_storable(commit_id)
                 else None,
@@ -77,9 +78,10 @@ class SqlRevisionLog:
         }
         async with self._database.write(scope) as connection:
             await pass_fence(connection, scope, generation)
-            if after and await _entry(connection, scope, _REVISIONS.published.is_(False), _this(after)):
+            last = await _entry(connection, scope)
+            if last and last.revision == after and not last.published:
                 raise WriteConflict("the revision before is not published")
-            if await _latest(connection, scope) == after:
+            if after == (last.revision if last else 0):
                 # Of writers that get here together the first to commit wins, by the primary key.
                 await insert_new(connection, schema.revisions, [row])
             entry = await _entry(connection, scope, _this(after + 1))
@@ -148,6 +150,13 @@ async def _entry(
     query = _newest(select(schema.revisions), scope, *where)
     row = (await connection.execute(query)).mappings().one_or_none()
     return None if row is None else _entry_of(row)
+
+
+def _published(last: RevisionEntry | None) -> Revision:
+    """The latest published revision: only the last that was begun may be another."""
+    if last is None:
+        return Revision(0)
+    return last.revision if last.published else Revision(last.revision - 1)
 
 
 def _entry_of(row: Mapping[str, Any]) -> RevisionEntry:
