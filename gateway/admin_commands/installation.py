@@ -102,6 +102,7 @@ def upkeep_stores(resources: Resources) -> Stores:
         decisions=memory.decisions,
         readings=memory.readings,
         archive=memory.archive,
+        summaries=memory.summaries,
         vectors=resources.vectors,
         embedder=resources.embedder,
         now=resources.now,

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from palimpsest.internal.v1 import recall_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
 from services.domain.errors import EpisodeNotFound
@@ -101,14 +103,25 @@ class Surroundings:
     async def _like(
         self, scope: Scope, episode: Episode, passages: Sequence[Passage], current: Revision
     ) -> tuple[list[str], list[StatementView]]:
-        texts = [passage.with_speaker for passage in passages if passage.text.strip()][:MAX_TURNS]
-        if not texts:
+        said = [passage for passage in passages if passage.text.strip()][:MAX_TURNS]
+        if not said:
             return [], []
-        vectors = await self._parts.embedder.passages(texts)
+        vectors = await self._vectors(scope, said)
         async with at_once() as group:
             similar = group.create_task(self._similar(scope, episode, vectors))
             facts = group.create_task(self._facts(scope, vectors, current))
         return similar.result(), facts.result()
+
+    async def _vectors(self, scope: Scope, passages: Sequence[Passage]) -> Vectors:
+        """Those that lie beside the passages; what has none there is embedded."""
+        ids = [passage.id for passage in passages]
+        there = await self._parts.vectors.fetch(scope, Collection.PASSAGES, ids)
+        missing = [passage for passage in passages if passage.id not in there]
+        made = iter(
+            await self._parts.embedder.passages([one.with_speaker for one in missing]) if missing else ()
+        )
+        rows = [there[one.id].vector if one.id in there else next(made) for one in passages]
+        return np.stack(rows)
 
     async def _similar(self, scope: Scope, episode: Episode, vectors: Vectors) -> list[str]:
         limit = SEARCHED + MAX_TURNS  # the episode's own passages are its nearest

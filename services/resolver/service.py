@@ -277,17 +277,9 @@ def carried_stores(parts: Parts) -> Upkept:
     """The stores of the resolver as upkeep sees them."""
     stores = parts.stores
     return Upkept(
-        graph=stores.graph,
-        text=parts.text,
-        voice=stores.voice,
-        revisions=stores.revisions,
-        decisions=stores.decisions,
-        readings=stores.readings,
-        archive=stores.archive,
-        vectors=parts.vectors,
-        embedder=parts.embedder,
-        now=parts.now,
-    )
+        stores.graph, parts.text, stores.voice, stores.revisions, stores.decisions, stores.readings,
+        stores.archive, stores.summaries, parts.vectors, parts.embedder, parts.now,
+    )  # fmt: skip
 
 
 def _deletion(request: pb.RevokeRequest) -> Deletion:

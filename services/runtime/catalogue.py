@@ -73,6 +73,7 @@ def _preprocessor(resources: "Resources") -> object:
 
 
 def _resolver(resources: "Resources") -> object:
+    from services.llm.remembering import Remembering
     from services.resolver.publish import Stores
     from services.resolver.service import Parts, Resolver
 
@@ -91,7 +92,7 @@ def _resolver(resources: "Resources") -> object:
             text=memory.text,
             staging=memory.staging,
             vectors=resources.vectors,
-            embedder=resources.embedder,
+            embedder=Remembering(resources.embedder),
             engine=resources.engine,
             vocabulary=default_vocabulary(),
             now=resources.now,

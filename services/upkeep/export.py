@@ -79,6 +79,8 @@ class Export:
             for decision in decisions:
                 if decision.revision <= self._point.revision:
                     yield decision
+        async for item in self._written():
+            yield item
         # Last: a revision that took something away while this was read was begun before it did.
         async for entries in pages(lambda page: self._stores.revisions.scan(self._scope, page)):
             for entry in entries:
@@ -203,6 +205,20 @@ class Export:
             for version in versions:
                 if version.created_at <= self._point.until:
                     yield version
+
+    async def _written(self) -> AsyncIterator[Item]:
+        """Summaries of then, and of the persona at least what is the user's."""
+        store, revision = self._stores.summaries, self._point.revision
+        async for found in pages(lambda page: store.scan_sessions(self._scope, page)):
+            for summary in found:
+                if summary.revision <= revision:
+                    yield summary
+        persona = await store.persona(self._scope)
+        if persona is not None and persona.revision > revision:
+            mine = tuple(section for section in persona.sections if section.protected)
+            persona = replace(persona, sections=mine, revision=revision, made_from="")
+        if persona is not None and persona.sections:
+            yield persona
 
     def _was_there(self, episode: Episode) -> bool:
         """Saved until the point, or what something known then cites: clocks of hosts differ."""

@@ -14,10 +14,12 @@ from services.domain.memory import DocumentVersion, Episode, VoiceClaim, VoiceEn
 from services.domain.predicates import Declared
 from services.domain.records import Verdict
 from services.domain.scope import Scope
+from services.domain.summaries import Persona, SessionSummary
 from services.stores.errors import WriteConflict
 from services.stores.graph.port import Alias, Commit, Forgetting
 from services.stores.memory.archive import Moved
 from services.stores.memory.port import Decision, RevisionEntry, VoiceForgetting
+from services.stores.memory.summaries import LabelVector
 from services.stores.vectors.moving import move
 from services.stores.vectors.port import Collection, VectorRow
 from services.upkeep.items import (
@@ -94,6 +96,7 @@ class Intake:
             await self._stores.archive.apply(self._scope, self._moved(waiting))
             if decisions := _of(waiting, Part.DECISIONS, Decision):
                 await self._stores.decisions.record(self._scope, decisions)
+            await self._written(waiting)
         if Into.VECTORS in self._into:
             await self._rows(waiting)
             archived = [one.statement for one in self._moved(waiting) if one.archived]
@@ -155,6 +158,16 @@ class Intake:
             await self._stores.voice.apply(self._scope, revoked_at, [], [], [], ids)
         if forgotten := [aspect.id for aspect in aspects if not aspect.text]:
             await self._stores.voice.forget_text(self._scope, VoiceForgetting(revision, forgotten))
+
+    async def _written(self, waiting: Mapping[Part, Sequence[Item]]) -> None:
+        store = self._stores.summaries
+        for summary in _of(waiting, Part.SUMMARIES, SessionSummary):
+            # Vectors of labels are made when labels are next compared.
+            await store.save_session(self._scope, summary, [LabelVector(name) for name in summary.labels])
+        for persona in _of(waiting, Part.PERSONA, Persona):
+            there = await store.persona(self._scope)
+            if there != persona:
+                await store.save_persona(self._scope, persona, there.version if there else 0)
 
     async def _readings(self, merges: Sequence[Merge], declared: Sequence[Declared]) -> None:
         if merges or declared:

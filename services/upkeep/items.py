@@ -16,6 +16,7 @@ from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, Passage, VoiceAspect
 from services.domain.predicates import Declared
 from services.domain.records import Claim, Denial, End, Verdict
+from services.domain.summaries import Persona, SessionSummary
 from services.stores.graph.port import Alias
 from services.stores.memory.archive import Moved
 from services.stores.memory.port import Decision, RevisionEntry
@@ -45,6 +46,8 @@ class Part(StrEnum):
     MERGES = "merges"
     DECLARATIONS = "declarations"
     DECISIONS = "decisions"
+    SUMMARIES = "summaries"
+    PERSONA = "persona"
     REVISIONS = "revisions"
 
 
@@ -96,6 +99,8 @@ Item: TypeAlias = (
     | Merge
     | Declared
     | Decision
+    | SessionSummary
+    | Persona
     | RevisionEntry
 )
 
@@ -112,6 +117,8 @@ _KINDS: Mapping[Part, type[Any]] = {
     Part.MERGES: Merge,
     Part.DECLARATIONS: Declared,
     Part.DECISIONS: Decision,
+    Part.SUMMARIES: SessionSummary,
+    Part.PERSONA: Persona,
     Part.REVISIONS: RevisionEntry,
 }
 _PARTS = {kind: part for part, kind in _KINDS.items()}

@@ -12,7 +12,14 @@ from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.graph.port import GraphStore
 from services.stores.memory.archive import ArchiveStore
-from services.stores.memory.port import DecisionLog, ReadingStore, RevisionLog, TextStore, VoiceStore
+from services.stores.memory.port import (
+    DecisionLog,
+    ReadingStore,
+    RevisionLog,
+    SummaryStore,
+    TextStore,
+    VoiceStore,
+)
 from services.stores.paging import Listed, Page
 from services.stores.vectors.port import VectorStore
 
@@ -75,6 +82,7 @@ class Stores:
     decisions: DecisionLog
     readings: ReadingStore
     archive: ArchiveStore
+    summaries: SummaryStore
     vectors: VectorStore
     embedder: Embeds
     now: Callable[[], Instant]

@@ -1,19 +1,21 @@
 """What follows ingests, over real stores: what is written rests on what is believed, and on nothing else."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from palimpsest.internal.v1 import erasing_pb2, resolver_judging_pb2, resolver_pb2, values_pb2
+from palimpsest.internal.v1 import resolver_carrying_pb2 as carrying_pb2
 from palimpsest.internal.v1 import summaries_pb2 as pb
 from services.classifier.parts import Parts
 from services.classifier.service import Classifier
 from services.domain.errors import Conflict, PersonaNotFound, SessionNotFound
 from services.domain.facts import VoiceFact
 from services.domain.memory import VoiceKind
+from services.domain.scope import GraphId
 from services.llm import tasks
 from services.recall.topics import LIFT
 from services.stores.paging import Page
@@ -361,3 +363,23 @@ async def test_of_an_erased_entity_no_word_is_written(followed: Followed) -> Non
     await followed.follow()
     assert await followed.session("one") == ["Maya lives in Graz."]
     assert await followed.persona() == {"identity": ["Maya lives in Graz."], "notes": ["Be brief."]}
+
+
+async def test_what_is_written_is_carried_with_a_graph(followed: Followed) -> None:
+    await followed.tell("a", "one", ("Maya", "lives_in", "Graz"))
+    await followed.edit(mine("Be brief."))
+    await followed.follow()
+    world = followed.memory.world
+    scope, store = world.scope, world.memory.summaries
+    told = [piece async for piece in world.resolver.export(scope, carrying_pb2.ExportRequest())]
+    lines = b"".join(piece.lines for piece in told)
+    copy = replace(scope, graph=GraphId("copy"), origin=scope.key)
+    request = carrying_pb2.ImportRequest(revision=told[0].begun.revision, lines=lines)
+    for _ in range(2):
+        await world.resolver.import_(copy, request)
+    read = (await store.scan_sessions(copy, Page())).items, await store.persona(copy)
+    assert read == ((await store.scan_sessions(scope, Page())).items, await store.persona(scope))
+    assert await store.labelled(copy, ["home"]) == ["one"]
+    recall = followed.memory.recall
+    shown = (await recall.read_session(copy, pb.ReadSessionRequest(session_id="one"))).summary
+    assert [one.text for one in shown.sentences] == ["Maya lives in Graz."]

@@ -84,6 +84,7 @@ async def empty_stores(world: World, url: str, dimension: int = 128) -> AsyncIte
             memory.decisions,
             memory.readings,
             memory.archive,
+            memory.summaries,
             ArrayVectorStore(dimension),
             embedder,
             world.clock,
@@ -111,14 +112,11 @@ async def restored(target: Stores, folder: Path) -> int:
 
 def over(world: World, stores: Stores) -> World:
     """The world's resolver over other stores; its `parts` name them, `graph` and `memory` do not."""
-    revisions, voice, decisions = stores.revisions, stores.voice, stores.decisions
-    readings, archive, summaries = stores.readings, stores.archive, world.memory.summaries
-    parts = replace(
-        world.parts,
-        stores=Resolving(stores.graph, revisions, voice, decisions, readings, archive, summaries),
-        text=stores.text,
-        vectors=stores.vectors,
-    )
+    written = Resolving(
+        stores.graph, stores.revisions, stores.voice, stores.decisions, stores.readings, stores.archive,
+        stores.summaries,
+    )  # fmt: skip
+    parts = replace(world.parts, stores=written, text=stores.text, vectors=stores.vectors)
     return replace(world, resolver=Resolver(parts), parts=parts)
 
 
@@ -327,6 +325,7 @@ async def test_a_moved_graph_answers_alike_at_every_revision(
                 decisions=source.decisions,
                 readings=source.readings,
                 archive=source.archive,
+                summaries=source.summaries,
             )
         if Into.GRAPH not in into:
             target = replace(target, graph=source.graph)

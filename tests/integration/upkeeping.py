@@ -34,6 +34,7 @@ def stores_of(world: World) -> Stores:
         decisions=memory.decisions,
         readings=memory.readings,
         archive=memory.archive,
+        summaries=memory.summaries,
         vectors=world.vectors,
         embedder=world.parts.embedder,
         now=world.clock,
