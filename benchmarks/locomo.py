@@ -44,7 +44,7 @@ OURS, BASELINE = "ours", "baseline"
 MAX_PASSAGES = 20
 ALL = 200
 """Passages asked for, to see what each leg found."""
-LEGS = ("lexical", "dense", "neighbour", "claim", "time")
+LEGS = ("lexical", "dense", "neighbour", "time")
 CONTENT = "1"
 """Changed when what is stored of the same turns changes: the folder is filled anew then."""
 

@@ -94,9 +94,18 @@ class Bench:
     ):
         memory = resources.memory
         parts = Parts(
-            resources.graph, memory.text, memory.voice, memory.readings, memory.revisions, memory.decisions,
-            resources.vectors, resources.embedder, default_vocabulary(), Options(),
-        )  # fmt: skip
+            graph=resources.graph,
+            text=memory.text,
+            voice=memory.voice,
+            readings=memory.readings,
+            archive=memory.archive,
+            revisions=memory.revisions,
+            decisions=memory.decisions,
+            summaries=memory.summaries,
+            vectors=resources.vectors,
+            embedder=resources.embedder,
+            vocabulary=default_vocabulary(),
+        )
         self._resources = resources
         self._client = client
         self._channel = channel

@@ -18,9 +18,9 @@ from dbos import DBOS, DBOSClient, DBOSConfig, SetEnqueueOptions, SetWorkflowID
 from sqlalchemy import make_url
 
 from gateway.store.lease import JobTakenOver
+from services.stores.chunks import in_chunks
 from services.stores.errors import StoreUnavailable
 from services.stores.sql.failures import translated
-from services.stores.sql.rows import in_chunks
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from services.domain.instants import Instant
 from services.domain.scope import GraphId, TenantId
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import OfTenant
-from services.stores.sql.rows import is_storable
+from services.stores.storable import is_storable
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,9 @@ from gateway.store.tables import (
 )
 from services.domain.ids import JobId
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import Across
-from services.stores.sql.rows import in_chunks
 
 _ERASURE = Across("erasure: rows of a graph, or of a tenant, in every table")
 _KEPT_CALLS = ("EraseGraph", "EraseEntity", "EraseTenant")

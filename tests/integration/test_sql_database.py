@@ -11,12 +11,14 @@ import pytest
 from sqlalchemy import Column, MetaData, Table, func, select, text
 from sqlalchemy.exc import DBAPIError
 
+from services.stores.chunks import in_chunks
 from services.stores.errors import StoreUnavailable, UnstorableText, WriteConflict
 from services.stores.sql.database import Database
 from services.stores.sql.engine import Synchronous, engine_for, postgres_engine, sqlite_engine
 from services.stores.sql.isolation import Across
-from services.stores.sql.rows import Int64, Key, Prose, in_chunks, insert_new, insert_or_update, is_storable
+from services.stores.sql.rows import Int64, Key, Prose, insert_new, insert_or_update
 from services.stores.sql.settings import PostgresSettings
+from services.stores.storable import is_storable
 from tests.doubles.sql_writer import counters, make_tables
 from tests.machine import ROOT
 

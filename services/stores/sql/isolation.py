@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import JobId
 from services.domain.scope import Scope, TenantId
-from services.stores.sql.rows import is_storable
+from services.stores.storable import is_storable
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.sql.elements import KeyedColumnElement
 
 from services.stores.paging import Listed, NotAPosition, Page
-from services.stores.sql.rows import is_storable
+from services.stores.storable import is_storable
 
 
 async def page_of(

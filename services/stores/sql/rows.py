@@ -1,16 +1,15 @@
 """Rows: batched idempotent writes, column types that sort alike on both dialects, text that can be stored."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, String, Table, Text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.stores.errors import UnstorableText
+from services.stores.storable import is_storable
 
-T = TypeVar("T")
 Row = Mapping[str, Any]
 
 Key = String().with_variant(String(collation="C"), "postgresql")
@@ -19,16 +18,6 @@ Prose = Text().with_variant(Text(collation="C"), "postgresql")
 """Text that is never searched by SQL."""
 Int64 = BigInteger()
 """Instants (microseconds), revisions, amounts."""
-
-IN_CHUNK = 500
-"""Items of an IN list: far below the drivers' limits (32,766 on SQLite), few enough to plan quickly."""
-
-
-def in_chunks(items: Iterable[T], size: int = IN_CHUNK) -> Iterator[list[T]]:
-    """The distinct items in their order, at most `size` at a time."""
-    rest = iter(dict.fromkeys(items))
-    while chunk := list(islice(rest, size)):
-        yield chunk
 
 
 async def insert_new(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -> None:
@@ -61,17 +50,6 @@ async def insert_or_update(
             where=where,
         )
         await connection.execute(statement, _ordered(table, rows))
-
-
-def is_storable(text: str) -> bool:
-    """False for text with NUL or lone surrogates. What can't be stored can't be found either."""
-    if "\x00" in text:
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_storable(rows: Iterable[Row]) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from services.domain.scope import Scope
-from services.stores.sql.rows import in_chunks
+from services.stores.chunks import in_chunks
 from services.stores.vectors.layout import ranked
 from services.stores.vectors.port import (
     Collection,

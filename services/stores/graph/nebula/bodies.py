@@ -21,7 +21,7 @@ from services.stores.graph.nebula.layout import OPEN, UNKNOWN_START, Edge
 from services.stores.graph.nebula.statements import EdgeKey
 from services.stores.graph.nebula.vids import Kind, key, place_of, vid
 from services.stores.graph.port import Alias
-from services.stores.sql.rows import is_storable
+from services.stores.storable import is_storable
 
 
 @dataclass(frozen=True, slots=True)

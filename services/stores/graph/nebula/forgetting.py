@@ -13,6 +13,7 @@ from services.domain.graph import Entity, Statement
 from services.domain.ids import EntityId, StatementId
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.graph.nebula import bodies, joins, layout, statements
 from services.stores.graph.nebula.joins import Member
 from services.stores.graph.nebula.reads import (
@@ -28,7 +29,6 @@ from services.stores.graph.nebula.statements import EdgeKey, Sentence, Window
 from services.stores.graph.nebula.vids import Kind, Vid, kind_of, root, shelf_number, vid, vids
 from services.stores.graph.nebula.writes import deletions, drop_aliases, keys, shelf_key, silence
 from services.stores.graph.port import Forgetting
-from services.stores.sql.rows import in_chunks
 
 _TEXTED = (*layout.RECORDS, layout.VERDICT)
 

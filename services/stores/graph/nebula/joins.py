@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from services.domain.ids import Revision, StatementId
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.graph.nebula import layout, statements
 from services.stores.graph.nebula.layout import SHELF_REVISIONS, Edge
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import Position, Window
 from services.stores.graph.nebula.vids import Kind, Vid, id_of, kind_of, root, shelf_number
-from services.stores.sql.rows import in_chunks
 
 ANCHORS_A_SENTENCE = 200
 LEAST_WINDOW = 64

@@ -14,13 +14,13 @@ from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, SpanId,
 from services.domain.instants import Instant, Interval
 from services.domain.records import Claim, Denial, End, Record, Verdict
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.graph.nebula import bodies, joins, layout, statements
 from services.stores.graph.nebula.bodies import Closed, Judged, Revoked, Told, held
 from services.stores.graph.nebula.layout import OPEN, UNKNOWN_START, Edge
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.vids import Kind, Vid, is_id, key, pair, vids
 from services.stores.graph.port import Alias, AsOf, NodePair, Records, StatementView
-from services.stores.sql.rows import in_chunks
 
 R = TypeVar("R", Claim, End, Denial, Verdict)
 

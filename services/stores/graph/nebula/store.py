@@ -28,7 +28,7 @@ from services.stores.graph.port import (
     Together,
 )
 from services.stores.paging import Listed, Page
-from services.stores.sql.rows import is_storable
+from services.stores.storable import is_storable
 
 
 class NebulaGraphStore:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.records import Claim, Denial, End
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.graph.nebula import joins, layout, statements
 from services.stores.graph.nebula.joins import Member
 from services.stores.graph.nebula.reads import Slot, as_asked, counts_in, edges, entities, is_believed, window
@@ -14,7 +15,6 @@ from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import Window
 from services.stores.graph.nebula.vids import Kind, id_of, vids
 from services.stores.graph.port import AsOf, Counts
-from services.stores.sql.rows import in_chunks
 
 TALLIED = (*layout.RECORDS, layout.REVOCATION, layout.SPAN, layout.CLOSING)
 NAMING = (layout.HAS_SUBJECT, layout.HAS_PREDICATE, layout.HAS_OBJECT)

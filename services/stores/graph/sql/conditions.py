@@ -19,10 +19,11 @@ from sqlalchemy import (
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
+from services.stores.chunks import IN_CHUNK, in_chunks
 from services.stores.graph.port import AsOf
 from services.stores.graph.sql import schema
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
-from services.stores.sql.rows import IN_CHUNK, in_chunks, is_storable
+from services.stores.storable import is_storable
 
 I = TypeVar("I", bound=str)  # noqa: E741
 

@@ -14,7 +14,7 @@ from services.stores.graph.sql import schema, values
 from services.stores.graph.sql.conditions import UNORDERED, id_chunks, visible
 from services.stores.graph.sql.reads import fetch
 from services.stores.paging import Listed, Page
-from services.stores.sql.rows import is_storable
+from services.stores.storable import is_storable
 
 _ENTITY, _ALIAS, _STATEMENT = schema.entities.c, schema.aliases.c, schema.statements.c
 _head = func.substr(_ENTITY.key, 1, NAME_HEAD)

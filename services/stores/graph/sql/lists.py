@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
+from services.stores.chunks import IN_CHUNK
 from services.stores.graph.port import AsOf, StatementFilter, StatementView
 from services.stores.graph.sql import schema
 from services.stores.graph.sql.conditions import (
@@ -24,7 +25,7 @@ from services.stores.graph.sql.conditions import (
 from services.stores.graph.sql.reads import views
 from services.stores.graph.sql.schema import OPEN
 from services.stores.paging import Listed, Page
-from services.stores.sql.rows import IN_CHUNK, is_storable
+from services.stores.storable import is_storable
 
 FEW = 8
 """Nodes of a filter that are looked up one by one."""

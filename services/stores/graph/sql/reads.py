@@ -26,6 +26,7 @@ from services.domain.graph import Entity, EntityType, Literal, Span, Statement
 from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.instants import Interval
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.graph.port import Alias, AsOf, Counts, NodePair, Records, StatementView
 from services.stores.graph.sql import schema, values
 from services.stores.graph.sql.conditions import (
@@ -38,7 +39,8 @@ from services.stores.graph.sql.conditions import (
     with_revocations,
 )
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
-from services.stores.sql.rows import Key, in_chunks, is_storable
+from services.stores.sql.rows import Key
+from services.stores.storable import is_storable
 
 V = TypeVar("V")
 

@@ -11,11 +11,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.domain.graph import EntityType
 from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.graph.port import AsOf, StatementView, Step, Together, with_groups
 from services.stores.graph.sql import schema
 from services.stores.graph.sql.conditions import has_span, window
 from services.stores.graph.sql.reads import views
-from services.stores.sql.rows import Int64, Key, in_chunks, is_storable
+from services.stores.sql.rows import Int64, Key
+from services.stores.storable import is_storable
 
 NODES_A_QUERY = 8
 """Few enough for a query to be planned quickly, many enough for a frontier of dozens."""

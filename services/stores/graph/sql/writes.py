@@ -9,18 +9,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.domain.graph import Span
 from services.domain.records import Record, Verdict
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.graph.port import ClosedSpan, Commit, Forgetting, Revocation
 from services.stores.graph.sql import schema, values
 from services.stores.graph.sql.conditions import id_chunks
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
-from services.stores.sql.rows import (
-    Row,
-    check_storable,
-    in_chunks,
-    insert_new,
-    insert_or_update,
-    is_storable,
-)
+from services.stores.sql.rows import Row, check_storable, insert_new, insert_or_update
+from services.stores.storable import is_storable
 
 # Children after what they point at; every writer takes them in this order, so that none deadlocks.
 _TEXTS: Mapping[Table, Mapping[str, str]] = {

@@ -7,12 +7,14 @@ from sqlalchemy import and_, bindparam, func, select, update
 
 from services.domain.ids import Revision, StatementId
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.memory.archive import Moved
 from services.stores.memory.sql import schema
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import Row, in_chunks, insert_new, is_storable
+from services.stores.sql.rows import Row, insert_new
+from services.stores.storable import is_storable
 
 _COLUMNS = schema.archive.c
 _IS_ARCHIVED = _COLUMNS.archived_at > _COLUMNS.restored_at

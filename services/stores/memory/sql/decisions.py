@@ -8,13 +8,15 @@ from sqlalchemy import ColumnElement, or_, select, tuple_, update
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.memory.port import Decision, DecisionFilter
 from services.stores.memory.sql import schema
 from services.stores.memory.sql.values import Stored
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import in_chunks, insert_new, is_storable
+from services.stores.sql.rows import insert_new
+from services.stores.storable import is_storable
 
 _DECISIONS = schema.decisions.c
 

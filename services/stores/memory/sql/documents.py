@@ -10,12 +10,14 @@ from services.domain.ids import DocumentId, EpisodeId
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage, VersionHead
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.errors import WriteConflict
 from services.stores.memory.documents import TextGone
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.values import digest
 from services.stores.sql.database import Database
-from services.stores.sql.rows import in_chunks, insert_new, is_storable
+from services.stores.sql.rows import insert_new
+from services.stores.storable import is_storable
 
 _EPISODES, _PASSAGES, _VERSIONS = schema.episodes.c, schema.passages.c, schema.versions.c
 _HEAD = [_VERSIONS[name] for name in values.HEAD_COLUMNS]

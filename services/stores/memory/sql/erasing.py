@@ -6,11 +6,13 @@ from sqlalchemy import ColumnElement, Table, and_, delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.memory.fences import Purged, Rewritten
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.staging import CLOSED
 from services.stores.memory.sql.values import digest
-from services.stores.sql.rows import check_storable, in_chunks, is_storable
+from services.stores.sql.rows import check_storable
+from services.stores.storable import is_storable
 
 _EPISODE_TEXTS = ("text", "heading", "title", "source", "metadata")
 

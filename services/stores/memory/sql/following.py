@@ -8,9 +8,10 @@ from sqlalchemy import select
 from services.domain.ids import EpisodeId
 from services.domain.memory import Passage
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.memory.sql import schema, values
 from services.stores.sql.database import Database
-from services.stores.sql.rows import in_chunks, is_storable
+from services.stores.storable import is_storable
 
 _EPISODES, _PASSAGES = schema.episodes.c, schema.passages.c
 

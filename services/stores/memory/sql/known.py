@@ -7,10 +7,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.memory import Episode, Passage
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.errors import WriteConflict
 from services.stores.memory.sql import schema
 from services.stores.memory.sql.values import digest
-from services.stores.sql.rows import in_chunks
 
 _EPISODES, _PASSAGES = schema.episodes.c, schema.passages.c
 

@@ -9,11 +9,13 @@ from services.domain.identity import Merge, MergeKind
 from services.domain.ids import EntityId, EpisodeId, RecordId, Revision
 from services.domain.predicates import Declared
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.memory.sql import schema, values
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import check_storable, in_chunks, insert_new, is_storable
+from services.stores.sql.rows import check_storable, insert_new
+from services.stores.storable import is_storable
 
 _MERGES = schema.merges.c
 _DECLARATIONS = schema.declarations.c

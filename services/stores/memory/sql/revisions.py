@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.errors import WriteConflict
 from services.stores.memory.following import TextState
 from services.stores.memory.port import Head, LogState, RevisionEntry
@@ -18,7 +19,8 @@ from services.stores.memory.sql.fences import fence_of, pass_fence
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import Key, in_chunks, insert_new, is_storable
+from services.stores.sql.rows import Key, insert_new
+from services.stores.storable import is_storable
 
 _REVISIONS = schema.revisions.c
 

@@ -7,7 +7,8 @@ from services.domain.scope import Scope
 from services.stores.memory.sql import schema
 from services.stores.memory.sql.fences import pass_fence
 from services.stores.sql.database import Database
-from services.stores.sql.rows import insert_new, insert_or_update, is_storable
+from services.stores.sql.rows import insert_new, insert_or_update
+from services.stores.storable import is_storable
 
 _STAGED = schema.staged.c
 CLOSED = b""

@@ -12,6 +12,7 @@ from services.domain.ids import Revision, SessionId
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.domain.summaries import Cited, Label, Persona, PersonaSection, SessionSummary, label_key
+from services.stores.chunks import in_chunks
 from services.stores.errors import UnstorableText, WriteConflict
 from services.stores.memory.sql import schema
 from services.stores.memory.sql.fences import pass_fence
@@ -20,7 +21,8 @@ from services.stores.memory.summaries import LabelVector, without
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import check_storable, in_chunks, insert_new, insert_or_update, is_storable
+from services.stores.sql.rows import check_storable, insert_new, insert_or_update
+from services.stores.storable import is_storable
 
 _T = schema.summaries
 _SESSIONS, _CITATIONS, _LABELS = _T.sessions.c, _T.citations.c, _T.labels.c

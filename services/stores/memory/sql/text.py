@@ -11,6 +11,7 @@ from services.domain.ids import DocumentId, EpisodeId, JobId, PassageId, Session
 from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, Passage
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.errors import WriteConflict
 from services.stores.memory.documents import TextGone
 from services.stores.memory.port import EpisodeFilter
@@ -24,7 +25,8 @@ from services.stores.memory.sql.values import Stored, digest
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import check_storable, in_chunks, insert_new, is_storable
+from services.stores.sql.rows import check_storable, insert_new
+from services.stores.storable import is_storable
 
 T = TypeVar("T")
 I = TypeVar("I", bound=str)  # noqa: E741

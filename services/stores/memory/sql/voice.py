@@ -11,12 +11,14 @@ from services.domain.ids import EpisodeId, RecordId, Revision, VoiceId
 from services.domain.instants import Instant
 from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd, VoiceKind
 from services.domain.scope import Scope
+from services.stores.chunks import in_chunks
 from services.stores.memory.port import VoiceFilter, VoiceForgetting
 from services.stores.memory.sql import schema, values
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import check_storable, in_chunks, insert_new, insert_or_update, is_storable
+from services.stores.sql.rows import check_storable, insert_new, insert_or_update
+from services.stores.storable import is_storable
 
 _VOICE = schema.voice.c
 _REVOKED_AT = schema.voice_revocations.c.revoked_at
