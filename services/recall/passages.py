@@ -133,7 +133,8 @@ def _in_windows(asking: Asking, index: TextsIndex, near: Leg | None, width: int,
     best = [id for id, _ in index.passages.best(words, width)]
     like = dict(index.turns.lifted(index.passages, near.hits)) if near else {}
     chosen = list(dict.fromkeys([*best, *list(like)[:width]]))
-    legs = [Leg("passages_lexical", _sorted((id, index.score_of(words, id)) for id in chosen))]
+    worded = ((id, index.score_of(words, id)) for id in chosen)
+    legs = [Leg("passages_lexical", _sorted(hit for hit in worded if hit[1] > 0))]
     beside |= {("passages_lexical", id) for id, _ in legs[0].hits if index.score_of(own, id) <= 0}
     if near is not None:
         legs.append(Leg(near.name, _sorted((id, like[id]) for id in chosen if id in like)))
@@ -142,7 +143,7 @@ def _in_windows(asking: Asking, index: TextsIndex, near: Leg | None, width: int,
 
 
 def _sorted(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    return sorted((hit for hit in hits if hit[1] > 0), key=lambda hit: (-hit[1], hit[0]))
+    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
 
 def _then(asking: Asking) -> Interval | None:

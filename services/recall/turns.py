@@ -100,20 +100,20 @@ class Turns:
 
     def lifted(self, index: Bm25, hits: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
         """Hits by likeness, best first, in which each turn has at least its share of its neighbours'."""
-        scores = np.zeros(len(index))
+        scores, hit = np.zeros(len(index)), np.zeros(len(index), dtype=bool)
         elsewhere: list[tuple[str, float]] = []
         for id, score in hits:
             place = index.place(id)
             if place is None:
                 elsewhere.append((id, score))
             else:
-                scores[place] = score
+                scores[place], hit[place] = score, True
         best = scores.copy()
         for distance, share in enumerate(LIKE_SHARES, start=1):
             for step in (-distance, distance):
                 beside = self._stepped(step)
                 best = np.maximum(best, np.where(beside >= 0, share * scores[beside], 0.0))
-        found = [(index.ids[int(place)], float(best[place])) for place in np.flatnonzero(best > 0)]
+        found = [(index.ids[int(place)], float(best[place])) for place in np.flatnonzero(hit | (best > 0))]
         return sorted([*found, *elsewhere], key=lambda hit: (-hit[1], hit[0]))
 
     def named_in(self, question: str, others: Collection[str] = ()) -> frozenset[str]:

@@ -34,7 +34,7 @@ PREFIXES = {
     "judge_entities": ("1", "dc350fc26bb7"),
     "judge_statements": ("2", "40306e3915f4"),
     "judge_voice": ("1", "64776db83a2b"),
-    "understand": ("1", "6a2be4d6fe06"),
+    "understand": ("1", "e9d0fd68b813"),
     "resolve": ("1", "6b9bb007a1a0"),
     "summarise": ("1", "3db478de774f"),
     "portray": ("1", "d06e418a6dc1"),
