@@ -137,6 +137,8 @@ def to_json(item: Item) -> bytes:
 def from_json(part: Part, line: bytes) -> Item:
     """Raises ValueError for a line that is no such item."""
     item: Item = _ADAPTERS[part].validate_json(line)
+    if isinstance(item, Persona) and not item.version:
+        raise ValueError("a persona that is kept has a version")
     return item
 
 

@@ -171,11 +171,13 @@ async def asked(memory: Memory, degraded: bool) -> recall_pb2.RecallResponse | R
 async def test_a_store_that_is_down_takes_its_leg_from_what_is_explained(
     scene: Scene, component: str, leg: recall_pb2.RecallLeg.ValueType
 ) -> None:
-    memory = scene.graph()
-    await memory.say(EARLIER, at="2025-01-01")
-    assert leg in await legs(memory)
+    memory, asked_before = scene.graph(), scene.graph()
+    for each in (memory, asked_before):
+        await each.say(EARLIER, at="2025-01-01")
+    assert leg in await legs(asked_before)
     scene.faults[component].down = True
     assert leg not in await legs(memory)
+    assert leg in await legs(asked_before), "what is held in memory needs no store"
     (missing,) = (await memory.recall(QUESTION, allow_degraded=True)).degraded
     assert missing.component == NAMED[component]
     assert leg in missing.legs

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.domain.ids import RecordId, Revision
+from services.domain.ids import RecordId, Revision, SessionId
 from services.domain.instants import Instant, Precision
 from services.domain.predicates import Declaration, Declared
 from services.domain.records import VerdictKind
+from services.domain.summaries import Cited, Persona, PersonaSection, SessionSummary
 from services.stores.graph.port import Alias
 from services.stores.memory.archive import Moved
 from services.stores.memory.port import Decision, RevisionEntry
@@ -45,6 +46,8 @@ def items(words: str) -> list[Item]:
     )
     verdict = replace(MAKE.verdict(fact, other, VerdictKind.DUPLICATE), why=words)
     held = replace(aspect("a", text=words or "x"), claims=(claim("c", "a"),), ends=(end("e", "a", 2, "b"),))
+    cited = Cited(words, (fact.id,), basis="b")
+    mine = PersonaSection("mine", words, text=words, protected=True)
     return [
         EntityItem(entity, "AACAPw=="),
         Alias(words, LIKES.type, LIKES.id, words, Revision(3)),
@@ -60,6 +63,8 @@ def items(words: str) -> list[Item]:
             RecordId("d"), Declaration(words, aliases=(words,), inverse=words), Revision(2), Revision(3)
         ),
         Decision("d", Revision(2), Instant(7), "merge", "t", words, words),
+        SessionSummary(SessionId("s"), words, (words,), (cited,)),
+        Persona((PersonaSection("identity", words, sentences=(cited,)), mine), version=2),
         RevisionEntry(Revision(2), "commit", Instant(-7), True, b"", words),
     ]
 

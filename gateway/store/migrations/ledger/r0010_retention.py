@@ -8,7 +8,9 @@ down_revision = "0009"
 
 
 def upgrade(op: Operations) -> None:
-    op.add_column("graphs", Column("retention_due_at", BigInteger()))
+    op.add_column(
+        "graphs", Column("retention_due_at", BigInteger(), comment="NULL: nothing of it is archived")
+    )
     op.create_index("graphs_retention", "graphs", ["retention_due_at"])
 
 
