@@ -52,11 +52,11 @@ async def test_what_the_engine_has_waited_for_is_not_waited_for_again(
 
 
 async def test_the_steps_of_a_job_share_what_they_may_try_again() -> None:
-    steps = [Failing(ModelDown()) for _ in range(50)]
+    steps = [Failing(ModelDown(retry_after_seconds=0.002)) for _ in range(50)]
     few = patience(tries=8)
     await asyncio.gather(*(few.attempt(JOB, f"step/{number}", work) for number, work in enumerate(steps)))
     assert sum(work.calls for work in steps) == len(steps) + 8
-    other = Failing(ModelDown())
+    other = Failing(ModelDown(retry_after_seconds=0.002))
     await few.attempt(OTHER, "step", other)
     assert other.calls == 4, "a job has its own"
     store = Failing(StoreDown("memory"))
@@ -67,7 +67,10 @@ async def test_the_steps_of_a_job_share_what_they_may_try_again() -> None:
 async def test_what_succeeds_pays_for_half_a_try() -> None:
     few = patience(tries=2)
     for _ in range(3):
-        assert status_in(await few.attempt(JOB, "step", Failing(ModelDown(), 1))) is None
+        assert (
+            status_in(await few.attempt(JOB, "step", Failing(ModelDown(retry_after_seconds=0.002), 1)))
+            is None
+        )
     assert few.models.take(JOB) is False
     for _ in range(10):
         few.models.earn(JOB)
