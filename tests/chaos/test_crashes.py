@@ -109,8 +109,6 @@ async def check(installation: Installation, fates: Sequence[Fate], undisturbed: 
     left = await installation.left(await story(installation))
     assert installation.deaths == len(fates), "each was reached"
     rows, without = left.pop("rows"), dict(undisturbed["rows"])
-    # A model that declines, and is asked again after a death, has been paid twice by us: both are told.
-    assert rows.pop("job_receipts") >= without.pop("job_receipts")
     assert {name: (rows[name], without[name]) for name in rows if rows[name] != without[name]} == {}
     assert {name: left[name] for name in left if left[name] != undisturbed[name]} == {}
     assert await installation.findings() == []
