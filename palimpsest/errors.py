@@ -23,6 +23,9 @@ from google.rpc import error_details_pb2, status_pb2
 DOMAIN = "palimpsest"
 TRAILER = "grpc-status-details-bin"
 
+_CUT_SHORT = "Internal error from Core"
+"""What gRPC says of a stream that ended while it was written to, before the server's own word had come."""
+
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
@@ -148,4 +151,5 @@ def error_of_call(call: grpc.aio.AioRpcError) -> CallError:
             except DecodeError:
                 break
     bare = status_pb2.Status(code=call.code().value[0], message=call.details() or call.code().name)
-    return Unreachable(bare) if call.code() is grpc.StatusCode.UNAVAILABLE else error_of_status(bare)
+    lost = call.code() is grpc.StatusCode.UNAVAILABLE or call.details() == _CUT_SHORT
+    return Unreachable(bare) if lost else error_of_status(bare)

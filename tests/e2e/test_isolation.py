@@ -135,7 +135,16 @@ TENANTS = [name for name in ASKED if name not in OPERATORS]
 
 
 async def ask(tenant: Tenant, name: str, request: Message) -> list[Any] | Refusal:
-    """All answers of a call, or its refusal."""
+    """All answers of a call, or its refusal. Again where gRPC lost a refusal that came while it still sent."""
+    while True:
+        try:
+            return await _ask(tenant, name, request)
+        except grpc.aio.AioRpcError as error:
+            if error.details() != "Internal error from Core":
+                return Refusal.of(error)
+
+
+async def _ask(tenant: Tenant, name: str, request: Message) -> list[Any]:
     method = METHODS[f"/palimpsest.v1.{name}"]
     channel: Any = tenant.channel
     call = channel.unary_stream if method.server_streaming else channel.unary_unary
@@ -146,17 +155,14 @@ async def ask(tenant: Tenant, name: str, request: Message) -> list[Any] | Refusa
         request_serializer=type(request).SerializeToString,
         response_deserializer=GetMessageClass(method.output_type).FromString,
     )
-    try:
-        asked = sent(request)
-        given = iter(asked) if method.client_streaming else asked[0]
-        answering = multi(given, metadata=tenant.metadata, timeout=60)
-        if name in ENDLESS:
-            first = await answering.read()
-            answering.cancel()
-            return [first]
-        return [one async for one in answering] if method.server_streaming else [await answering]
-    except grpc.aio.AioRpcError as error:
-        return Refusal.of(error)
+    asked = sent(request)
+    given = iter(asked) if method.client_streaming else asked[0]
+    answering = multi(given, metadata=tenant.metadata, timeout=60)
+    if name in ENDLESS:
+        first = await answering.read()
+        answering.cancel()
+        return [first]
+    return [one async for one in answering] if method.server_streaming else [await answering]
 
 
 def told(answer: list[Any] | Refusal) -> str:
