@@ -135,7 +135,7 @@ TENANTS = [name for name in ASKED if name not in OPERATORS]
 
 
 async def ask(tenant: Tenant, name: str, request: Message) -> list[Any] | Refusal:
-    """All answers of a call, or its refusal. Again where gRPC lost a refusal that came while it still sent."""
+    """All answers of a call, or its refusal; again where gRPC lost a refusal while it still sent."""
     while True:
         try:
             return await _ask(tenant, name, request)
