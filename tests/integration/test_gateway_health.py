@@ -86,9 +86,8 @@ async def test_reflection_is_served_by_its_setting_alone(tmp_path: Path, shown: 
     async with running_gateway(tmp_path, settings) as running:
         channel: Any = running.channel
         stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
-        call = stub.ServerReflectionInfo(timeout=60)
-        await call.write(reflection_pb2.ServerReflectionRequest(list_services=""))
-        await call.done_writing()
+        asked = iter([reflection_pb2.ServerReflectionRequest(list_services="")])
+        call = stub.ServerReflectionInfo(asked, timeout=60)
         if not shown:
             with pytest.raises(grpc.aio.AioRpcError) as failure:
                 await call.read()

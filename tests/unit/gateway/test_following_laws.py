@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,9 +63,10 @@ class World:
         return Follower(self.wishes, self.follow, Debounce(QUIET, LONGEST))
 
     async def run_to_its_death(self) -> None:
-        """A process takes what is due, reads and writes, and is gone before it says so."""
+        """A process takes what is due, reads and writes if it can, and is gone before it says so."""
         for one in await self.wishes.take("the dead", QUIET, LONGEST, 9):
-            await self.follow(one)
+            with suppress(Conflict):
+                await self.follow(one)
 
 
 @asynccontextmanager
