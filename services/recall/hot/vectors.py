@@ -20,7 +20,10 @@ Mask = npt.NDArray[np.bool_]
 
 AT_ONCE = 256
 """So few missing vectors are waited for; more are loaded while questions go to the vector store."""
-BATCH = 500
+BATCH = 100
+LATER_SECONDS = 1.0
+"""How long many rows are left while the question that met the graph is answered. Milvus Lite does one thing
+at a time: a search waits for a batch that is being read, so batches are small and come after it."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
 """How long rows that the store did not have are left before they are asked for again."""
@@ -70,11 +73,11 @@ class HotVectors:
             return
         if self._loading is not None and not self._loading.done():
             return
-        work = self._load([(int(place), ids[place]) for place in missing])
+        rows = [(int(place), ids[place]) for place in missing]
         if len(missing) > AT_ONCE:
-            self._loading = asyncio.create_task(work)
+            self._loading = asyncio.create_task(self._load_later(rows))
             return
-        await work
+        await self._load(rows)
         self.whole = not len(self._matrix.missing(wanted))
 
     async def loaded(self) -> None:
@@ -86,6 +89,10 @@ class HotVectors:
         """The nearest rows of the mask, best first; only while `whole`."""
         found = self._matrix.best(vector, limit, mask, ids, SCORE_DIGITS)
         return [Hit(id, score) for id, score in found]
+
+    async def _load_later(self, rows: Sequence[tuple[int, str]]) -> None:
+        await asyncio.sleep(LATER_SECONDS)
+        await self._load(rows)
 
     async def _load(self, rows: Sequence[tuple[int, str]]) -> None:
         met = 0
