@@ -80,7 +80,7 @@ class Passages:
             width *= 4
         if then is not None:
             legs.append(_time_leg(then, found))
-        return PassagesFound(_ranked(asking, legs, found, beside)[:limit], _whose(asking, legs, found))
+        return PassagesFound(_ranked(asking, legs, found, beside, limit), _whose(asking, legs, found))
 
     async def _said_in(self, asking: Asking, period: Interval) -> Sequence[PassageId]:
         where = EpisodeFilter(since=period.start, until=period.end)
@@ -187,24 +187,24 @@ def _ranked(
     legs: Sequence[Leg],
     found: Mapping[PassageId, tuple[Passage, Episode]],
     beside: Beside,
+    limit: int,
 ) -> list[PassageFound]:
-    fused = fuse(legs, found)
-    passages: dict[str, PassageFound] = {}
-    for id, (passage, episode) in found.items():
-        item = _told(fused[id], beside)
+    """The first of them. What is shown of each is made for these alone: there are hundreds."""
+    items: list[Fused] = []
+    for id, item in fuse(legs, found).items():
+        passage, episode = found[PassageId(id)]
         score = item.score + _gain(asking, passage.id) + asking.topics.lift([episode.id])
-        passages[id] = PassageFound(passage, episode, replace(item, score=score))
-    order = ranked(
-        [one.fused for one in passages.values()],
-        newest=lambda id: passages[id].said_at,
-        sources=lambda _: 1,
-    )
-    return [_within_bounds(passages[item.id]) for item in order]
+        items.append(Fused(id, score, item.found))
+    order = ranked(items, newest=lambda id: said_at(*found[PassageId(id)]), sources=lambda _: 1)
+    return [
+        PassageFound(*found[PassageId(item.id)], _within_bounds(_told(item, beside)))
+        for item in order[:limit]
+    ]
 
 
-def _within_bounds(one: PassageFound) -> PassageFound:
+def _within_bounds(item: Fused) -> Fused:
     """With a score from 0 to 1; ranked before, so that no two of the best become equal."""
-    return replace(one, fused=replace(one.fused, score=min(1.0, max(0.0, one.fused.score))))
+    return replace(item, score=min(1.0, max(0.0, item.score)))
 
 
 def _gain(asking: Asking, id: PassageId) -> float:

@@ -52,7 +52,7 @@ def rank_facts(
         score = fused[id].score + _gain(asking, view) + asking.topics.lift(view.episodes)
         if not standing.holds and not asking.plan.intent.looks_back:
             score *= ENDED_SHARE
-        item = replace(fused[id], score=min(1.0, score))
+        item = Fused(id, min(1.0, score), fused[id].found)
         facts[id] = FactFound(view, item, standing, reached.get(id))
     return _in_order(facts)
 
