@@ -158,6 +158,7 @@ async def test_what_failed_is_told_and_tried_again(
     assert (await balance(memory.tenant))[0] < spent
 
 
+@pytest.mark.slow
 async def test_it_stops_where_credits_end_and_goes_on_from_there(
     product: Product, add: Add, tmp_path: Path
 ) -> None:

@@ -177,6 +177,7 @@ async def refused(tenant: Tenant, messages: list[privacy_pb2.ImportGraphRequest]
     raise AssertionError(f"it was taken: {job}")
 
 
+@pytest.mark.slow
 async def test_a_graph_is_taken_out_and_brought_back_as_it_was(product: Product, memory: Memory) -> None:
     out, before = await exported(memory), await reads(memory)
     spent = await balance(memory.tenant)

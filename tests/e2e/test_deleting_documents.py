@@ -180,6 +180,7 @@ async def test_a_deleted_document_leaves_nothing_and_is_learned_again(
     assert len(await memory.facts()) == 3
 
 
+@pytest.mark.slow
 async def test_a_retracted_source_might_as_well_not_have_spoken(product: Product, memory: Memory) -> None:
     """Its document is said by another as well: what that says too stays, as that says it."""
     await memory.say("Ivo lives in Graz.", DAYS[0], source="diary")
@@ -251,6 +252,7 @@ async def test_many_episodes_go_in_parts_of_a_job(memory: Memory) -> None:
     assert await memory.facts() == set()
 
 
+@pytest.mark.slow
 async def test_deletions_at_once_are_each_done_once(memory: Memory) -> None:
     for text, at in zip((ALL, LESS, MORE), DAYS, strict=False):
         await write(memory, text, at)

@@ -91,6 +91,7 @@ async def test_a_short_message_costs_few_calls(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 async def test_both_profiles_believe_the_same(thrifty: Thrifty) -> None:
     known = []
     for profile in (FULL, ECONOMY):
@@ -115,6 +116,7 @@ async def test_economy_draws_in_one_call_and_resolves_in_one(thrifty: Thrifty) -
     assert [fact["sentence"] for fact in resolved.blocks["voice_facts"]] == ["Always run the tests."]
 
 
+@pytest.mark.slow
 async def test_noise_is_dropped_as_it_is_resolved_and_all_of_it_is_paid_back(thrifty: Thrifty) -> None:
     noisy = Rule("reflect", "Noisetown", replies.answer({"noise_world": [0], "noise_voice": []}))
     thrifty.server.rules.append(noisy)

@@ -139,6 +139,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 async def test_tenants_of_hostile_names_hold_their_own(twins: Twins) -> None:
     memories = [Memory(await twins.product.tenant(name), name) for name in HOSTILE]
     for number, memory in enumerate(memories):

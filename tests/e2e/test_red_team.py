@@ -92,7 +92,7 @@ def request_of(memory: Memory, text: dict[str, Any]) -> Request:
     return memory.episode(said, "2025-01-01", session_id=text["id"], source=text["from"])
 
 
-@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.slow)])
 async def test_each_text_of_the_corpus_ends_as_documented(memory: Memory, every: int) -> None:
     hostile, harmless = HOSTILE[::every], HARMLESS[::every]
     jobs: dict[str, job_pb2.Job] = {}

@@ -17,6 +17,7 @@ from tests.doubles.model_replies import Reply, Rule, answer
 from tests.doubles.model_server import ModelServer
 from tests.doubles.product import Product, a_product
 from tests.e2e.talking import Memory
+from tests.examples import sampled
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -65,7 +66,7 @@ SPELLED = [
 ]
 
 
-@pytest.mark.parametrize(("said", "short", "full"), SPELLED)
+@pytest.mark.parametrize(("said", "short", "full"), sampled(SPELLED))
 async def test_without_a_model_two_spellings_in_one_text_are_one(
     offline: Product, said: str, short: str, full: str
 ) -> None:

@@ -154,6 +154,7 @@ async def test_what_is_restored_answers_as_at_the_point(world: World, tmp_path: 
             }
 
 
+@pytest.mark.slow
 async def test_a_restored_graph_goes_on_as_the_first(world: World, tmp_path: Path, sql_url: str) -> None:
     await a_story(world)
     await back_up(stores_of(world), world.scope, tmp_path / "backup", world.clock.at)
@@ -174,6 +175,7 @@ async def test_a_restored_graph_goes_on_as_the_first(world: World, tmp_path: Pat
         assert await on_target.tell("three") == told_again
 
 
+@pytest.mark.slow
 async def test_a_backup_is_of_its_point_amid_writes(world: World, tmp_path: Path, sql_url: str) -> None:
     await a_story(world)
     before = await answers(stores_of(world), world.scope)
@@ -306,6 +308,7 @@ async def test_a_damaged_backup_is_refused_before_anything_is_written(world: Wor
         ArchiveIn(folder)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(25), deadline=None)
 @given(told=st.lists(sayings, min_size=1, max_size=5), data=st.data())
 async def test_a_moved_graph_answers_alike_at_every_revision(

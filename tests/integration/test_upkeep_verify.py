@@ -200,7 +200,7 @@ HARMS: dict[str, tuple[Harm, set[Kind]]] = {
 }
 
 
-@pytest.mark.parametrize("name", sampled(HARMS))
+@pytest.mark.parametrize("name", sampled(HARMS, 4))
 async def test_a_harm_is_found_mended_and_gone(world: World, tmp_path: Path, name: str) -> None:
     inflict, expected = HARMS[name]
     await inflict(world, tmp_path)

@@ -104,7 +104,7 @@ def test_the_last_change_is_covered_whatever_dies(tmp_path: Path) -> None:
 
         asyncio.run(told())
 
-    settings(max_examples=one_in(4))(law)()
+    settings(max_examples=one_in(20))(law)()
 
 
 async def _take(world: World, step: str) -> None:

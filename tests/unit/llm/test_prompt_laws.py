@@ -180,7 +180,7 @@ def test_whatever_is_said_stays_inside_its_block(prompt: Prompt[Any, Any, Any]) 
         check_laws(prompt, rendered.system, rendered.user)
         assert render(prompt, task) == rendered
 
-    settings(max_examples=one_in(2))(law)()
+    settings(max_examples=one_in(8))(law)()
 
 
 def full(words: str, count: int) -> Sequence[str]:
