@@ -14,7 +14,6 @@ from palimpsest.v1 import (
     memory_entities_pb2,
     memory_episodes_pb2,
     memory_statements_pb2,
-    memory_voice_pb2,
     recall_pb2,
     recall_subgraph_pb2,
 )
@@ -43,7 +42,6 @@ CALLS: Mapping[str, Call] = {
     "ListEntities": Call("memory", memory_entities_pb2.ListEntitiesRequest),
     "GetEntity": Call("memory", memory_entities_pb2.GetEntityRequest),
     "GetEpisode": Call("memory", memory_episodes_pb2.GetEpisodeRequest),
-    "ListVoiceAspects": Call("memory", memory_voice_pb2.ListVoiceAspectsRequest),
     "Recall": Call("recall", recall_pb2.RecallRequest),
     "GetSubgraph": Call("recall", recall_subgraph_pb2.GetSubgraphRequest),
     "ListJobs": Call("jobs", jobs_pb2.ListJobsRequest),
