@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from tests.machine import SHARED, in_ci, postgres_programs
+from tests.machine import SHARED, chromium_program, in_ci, postgres_programs
 
 pytest_plugins = [
     "tests.fixtures_graphd",
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(os.environ.get("PALIMPSEST_HYPOTHESIS", "dev"))
 
 
-UP = {"test_cli", "test_foreign_client", "test_hostile_words", "test_readme", "test_telemetry", "test_client"}
+UP = {"test_cli", "test_console", "test_console_pages", "test_foreign_client", "test_hostile_words", "test_readme", "test_telemetry", "test_client"}
 """Files whose tests share one `palimpsest up`."""
 
 
@@ -83,9 +83,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test that needs PostgreSQL is skipped by name where it is absent, and fails there in CI."""
+    """A test that needs PostgreSQL or Chromium is skipped by name where it is absent, and fails there in CI."""
     if item.get_closest_marker("postgres") and postgres_programs() is None:
         lack("PostgreSQL's server programs are not installed (see `make doctor`)")
+    if item.get_closest_marker("chromium") and chromium_program() is None:
+        lack("Chromium is not installed (see `make doctor`)")
 
 
 def lack(what: str) -> NoReturn:

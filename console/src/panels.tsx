@@ -74,7 +74,7 @@ function period(from: string, to: string): string {
 function Spans({ caption, spans, past = false }: { caption: string; spans: Span[]; past?: boolean }) {
   const now = useNow();
   return (
-    <Table caption={caption} heads={[caption, t.knownFrom, t.knownTo, t.endedBy]}>
+    <Table caption={caption} heads={[caption, t.knownFrom, t.knownTo, t.endCause]}>
       {spans.map((span, at) => (
         <tr key={at}>
           <td><Struck ended={past || hasEnded(span, now)}><Period span={span} /></Struck></td>

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { CallFailed } from "./api.ts";
 import { href } from "./route.ts";
 import { type Asked, useAsked, useSession, useSettled } from "./session.ts";
-import { told } from "./times.ts";
+import { told, toldPeriod } from "./times.ts";
 import type { Cause, Entity, Instant, Span } from "./types.ts";
 import { causeText } from "./facts.ts";
 import { named, t } from "./words.ts";
@@ -14,7 +14,7 @@ type Children = { children?: ComponentChildren };
 /** What was asked for; before it is there, that it is read, or why it can't be. */
 export function Answered<A>({ of, children }: { of: Asked<A>; children: (answer: A) => ComponentChildren }) {
   if (of.failure) return <Failed failure={of.failure} />;
-  if (of.answer === undefined) return <p role="status" class="faint">{of.asking ? t.loading : ""}</p>;
+  if (of.answer === undefined) return <p role="status" class="faint" aria-busy={of.asking}>{of.asking ? t.loading : ""}</p>;
   return <div class={of.asking ? "asking" : ""} aria-busy={of.asking}>{children(of.answer)}</div>;
 }
 
@@ -45,17 +45,18 @@ export function Table({ caption, heads, children, numbers = [] }: Children & { c
   );
 }
 
-export function When({ at, precision }: { at?: Instant | undefined; precision?: string | undefined }) {
-  return at ? <time dateTime={at} title={`${at.replace("T", " ").replace("Z", "")} UTC`}>{told(at, precision)}</time> : null;
+export function When({ at, precision, children }: Children & { at?: Instant | undefined; precision?: string | undefined }) {
+  return at ? <time dateTime={at} title={`${at.replace("T", " ").replace("Z", "")} UTC`}>{children ?? told(at, precision)}</time> : null;
 }
 
 /** `2024-02-01 – 2026-03-01`; an open end is said as such. */
 export function Period({ span }: { span: Span }) {
+  const [from, to] = toldPeriod(span.validAt, span.invalidAt, [span.validAtPrecision, span.invalidAtPrecision]);
   return (
     <span class="period">
-      {span.validAt ? <When at={span.validAt} precision={span.validAtPrecision} /> : <em>{t.unknownStart}</em>}
+      {span.validAt ? <When at={span.validAt}>{from}</When> : <em>{t.unknownStart}</em>}
       {" – "}
-      {span.invalidAt ? <When at={span.invalidAt} precision={span.invalidAtPrecision} /> : <em>{t.today}</em>}
+      {span.invalidAt ? <When at={span.invalidAt}>{to}</When> : <em>{t.today}</em>}
     </span>
   );
 }

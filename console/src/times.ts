@@ -22,6 +22,13 @@ export function told(time: Instant | undefined, precision?: string): string {
   }
 }
 
+/** The two ends of a period: days, unless it begins and ends on one. */
+export function toldPeriod(from: Instant | undefined, to: Instant | undefined, precisions: readonly (string | undefined)[]): [string, string] {
+  const short = from?.slice(0, 10) !== to?.slice(0, 10);
+  const end = (time: Instant | undefined, precision?: string) => (short && (!precision || precision === "PRECISION_INSTANT") ? (time ?? "").slice(0, 10) : told(time, precision));
+  return [end(from, precisions[0]), end(to, precisions[1])];
+}
+
 export const DAY = 86_400_000;
 
 /** Milliseconds since 1970 of an instant. */
@@ -33,11 +40,11 @@ export function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 
-/** Credits of micro-credits: `0.012500`, without ending zeros beyond two digits. */
+/** Credits of micro-credits, to the last digit: `0.012500`. */
 export function credits(micros: string | undefined): string {
   const value = BigInt(micros ?? "0");
   const size = value < 0n ? -value : value;
-  const fraction = (size % 1_000_000n).toString().padStart(6, "0").replace(/0{1,4}$/, "");
+  const fraction = (size % 1_000_000n).toString().padStart(6, "0");
   const whole = (size / 1_000_000n).toString().replace(/\B(?=(\d{3})+$)/g, ",");
   return `${value < 0n ? "−" : ""}${whole}.${fraction}`;
 }

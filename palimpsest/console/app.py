@@ -20,12 +20,12 @@ def make_app(connection: Connection, page: Page, *, allow_changes: bool = False)
     async def about(_: Request) -> Response:
         return JSONResponse({"changesAllowed": allow_changes})
 
-    bridge = Bridge(connection, allow_changes)
+    bridge = Bridge(connection, allow_changes).answer
     routes = [
-        Route("/", page),
+        Route("/", page.answer),
         Route("/api/{call}", bridge, methods=["POST"]),
         Route("/about", about),
-        Route("/{name}", page),
+        Route("/{name}", page.answer),
     ]
     handlers = {Refused: _refused, HTTPException: _http_error}
     # Inside the guards, so that what goes wrong is answered with their headers too.

@@ -37,7 +37,7 @@ class Bridge:
         self._allow_changes = allow_changes
         self._calls = calls
 
-    async def __call__(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
         """Answers `POST /api/<call>`. Raises Refused."""
         name = request.path_params["call"]
         call = self._permitted(name, request)

@@ -44,7 +44,7 @@ class Page:
                 "the console's page is not built: `make console` builds it (Node.js 20 and npm)"
             )
 
-    async def __call__(self, request: Request) -> Response:
+    async def answer(self, request: Request) -> Response:
         """Answers `GET /` and `GET /<file>`. Raises Refused."""
         file = self.files.get(request.path_params.get("name", INDEX))
         if file is None:
