@@ -1,6 +1,6 @@
 // The graph around an entity: what holds at one time, as believed at one revision. Two sliders, two times.
 import { useMemo, useState } from "preact/hooks";
-import { Answered, EntityForm, EntityLink, Failed, Field, Period, Suggested, Table, ToStatement } from "../parts.tsx";
+import { Answered, EntityForm, EntityLink, Field, Period, Suggested, Table, ToStatement } from "../parts.tsx";
 import { domainOf, objectText } from "../facts.ts";
 import { frameOf, type Line, linesOf, type Node, type Spot, spotsOf } from "../layout.ts";
 import { href } from "../route.ts";
@@ -40,12 +40,14 @@ function Around({ name, depth }: { name: string; depth: number }) {
   const { graph } = useSession();
   const whole = useAsked("GetSubgraph", { graphId: graph, seeds: [{ name }], depth, includeEnded: true, ...CAPS });
   const about = useAsked("GetGraph", { graphId: graph });
-  const newest = Number(about.answer?.graph.revision?.revision ?? 0);
   return (
-    <>
-      {about.failure && <Failed failure={about.failure} />}
-      <Answered of={whole}>{(answer) => (newest ? <Slid name={name} depth={depth} whole={answer} newest={newest} /> : null)}</Answered>
-    </>
+    <Answered of={whole}>
+      {(answer) => (
+        <Answered of={about}>
+          {({ graph: { revision } }) => <Slid name={name} depth={depth} whole={answer} newest={Number(revision?.revision ?? 0)} />}
+        </Answered>
+      )}
+    </Answered>
   );
 }
 

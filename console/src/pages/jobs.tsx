@@ -79,7 +79,7 @@ function Receipt({ job: { receipt } }: { job: Job }) {
 function Chunks({ job: { chunks } }: { job: Job }) {
   if (!chunks?.length) return null;
   return (
-    <Table caption={t.chunks} heads={[t.chunk, t.stage, t.tokens, t.reason, t.source]} numbers={[3]}>
+    <Table caption={t.chunks} heads={[t.chunk, t.stage, t.tokens, t.reason, t.evidence]} numbers={[3]}>
       {chunks.map((one) => (
         <tr key={one.index ?? 0}>
           <th scope="row">{(one.index ?? 0) + 1}</th>
