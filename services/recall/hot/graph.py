@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,11 @@ from services.recall.hot.packing import (
     Nodes,
     Packed,
     Told,
+    age,
+    belief,
     nodes_of,
     packed,
+    recorded,
     records_of,
     starts,
     stops,
@@ -144,7 +146,7 @@ class HotGraph:
         pieces = packed(records)
         retold: list[int] = []
         replaced = np.array([self._places[id] for id in pieces if id in self._places], dtype=np.int64)
-        for one in sorted(records.statements, key=_age):
+        for one in sorted(records.statements, key=age):
             place = self._places.get(one.id)
             if place is None:
                 self._append(one)
@@ -167,7 +169,7 @@ class HotGraph:
         return retold
 
     def _append(self, one: Statement) -> None:
-        if self.ids and _age(one) < (int(self._created[len(self.ids) - 1]), self.ids[-1]):
+        if self.ids and age(one) < (int(self._created[len(self.ids) - 1]), self.ids[-1]):
             raise OutOfOrder
         self._places[one.id] = len(self.ids)
         self.ids.append(one.id)
@@ -229,12 +231,12 @@ class HotGraph:
             denials += own[2]
         judged = {record for id, _ in read for record in self._judged.get(id, ())}
         return Records(
-            statements=sorted((one.statement for _, one in read), key=_age),
-            claims=sorted(claims, key=_recorded),
-            ends=sorted(ends, key=_recorded),
-            denials=sorted(denials, key=_recorded),
-            verdicts=sorted((self._verdicts[id] for id in judged), key=_recorded),
-            spans=sorted((span for _, one in read for span in one.spans), key=_belief),
+            statements=sorted((one.statement for _, one in read), key=age),
+            claims=sorted(claims, key=recorded),
+            ends=sorted(ends, key=recorded),
+            denials=sorted(denials, key=recorded),
+            verdicts=sorted((self._verdicts[id] for id in judged), key=recorded),
+            spans=sorted((span for _, one in read for span in one.spans), key=belief),
         )
 
     def slots(self, pairs: Iterable[NodePair]) -> dict[NodePair, list[StatementId]]:
@@ -381,30 +383,14 @@ class HotGraph:
     def _read(self, place: int, known_at: Revision) -> StatementView:
         one = self._told_at(place)
         subject, predicate, node = nodes_of(one.statement)
-        spans = [
-            span
-            for span in one.spans
-            if span.known_from <= known_at and (span.known_to is None or span.known_to > known_at)
-        ]
-        if len(spans) > 1:
-            spans.sort(key=lambda span: (starts(span), stops(span), span.id))
         return StatementView(
             one.statement,
             self._entities[subject],
             self._entities[predicate],
             None if node is None else self._entities[node],
-            tuple(spans),
+            one.believed(known_at),
             one.episodes(known_at),
         )
 
 
 _ASPECTS: Mapping[GraphAspect, int] = {aspect: number for number, aspect in enumerate(GraphAspect)}
-_recorded = attrgetter("recorded_at", "id")
-
-
-def _age(one: Statement) -> tuple[int, str]:
-    return one.created_at, one.id
-
-
-def _belief(span: Span) -> tuple[int, int, str]:
-    return span.known_from, starts(span), span.id
