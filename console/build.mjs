@@ -2,14 +2,15 @@
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-const here = import.meta.dirname;
+const here = fileURLToPath(new URL(".", import.meta.url));
 const out = process.argv[2] ?? join(here, "..", "palimpsest", "console", "page");
 
 async function sources() {
   const found = await readdir(join(here, "src"), { recursive: true, withFileTypes: true });
-  const files = found.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
+  const files = found.filter((one) => one.isFile()).map((one) => join(one.parentPath ?? one.path, one.name));
   for (const name of ["build.mjs", "package.json", "package-lock.json", "tsconfig.json"]) files.push(join(here, name));
   return files.map((path) => relative(here, path).replaceAll("\\", "/")).sort();
 }

@@ -31,14 +31,27 @@ export function spotsOf(nodes: readonly Node[], lines: readonly Line[], most: nu
     if (distance > 0) radius = Math.max(radius + RING, (ring.length * ROOM) / (2 * Math.PI));
     const wished = ring.map((node) => ({ node, angle: wish(node, lines, angles) }));
     wished.sort((a, b) => a.angle - b.angle || a.node.name.localeCompare(b.node.name));
+    const turned = distance < 2 ? evenly(ring.length) : apart(wished.map((one) => one.angle), ROOM / radius);
     wished.forEach(({ node }, at) => {
-      // Off the axes by a little: names of neighbours beside each other would meet there.
-      const angle = distance === 0 ? 0 : -Math.PI / 2 + 0.26 + (2 * Math.PI * at) / ring.length;
+      const angle = turned[at]!;
       angles.set(node.id, angle);
       spots.set(node.id, { id: node.id, name: node.name, distance, x: radius * 1.35 * Math.cos(angle), y: radius * Math.sin(angle) });
     });
   }
   return spots;
+}
+
+/** Around the whole ring, off the axes by a little: names of neighbours beside each other would meet there. */
+function evenly(count: number): number[] {
+  return Array.from({ length: count }, (_, at) => -Math.PI / 2 + 0.26 + (2 * Math.PI * at) / count);
+}
+
+/** As wished, in the same order, but none nearer to the next than `gap`; what is pushed is pushed to both sides. */
+function apart(wished: readonly number[], gap: number): number[] {
+  const turned: number[] = [];
+  for (const angle of wished) turned.push(Math.max(angle, (turned.at(-1) ?? -Infinity) + gap));
+  const pushed = turned.reduce((sum, angle, at) => sum + angle - wished[at]!, 0) / Math.max(turned.length, 1);
+  return turned.map((angle) => angle - pushed);
 }
 
 /** Where a node would like to stand: by those of the ring before that it is joined to. */

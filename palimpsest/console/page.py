@@ -41,7 +41,7 @@ class Page:
         self.files = {one.name: _file(one) for one in _of(found) if one.name.rpartition(".")[2] in _TYPES}
         if INDEX not in self.files:
             raise PageMissing(
-                "the console's page is not built: `make console` builds it (Node.js 20 and npm)"
+                "the console's page is not built: `make console` builds it (Node.js and npm)"
             )
 
     async def answer(self, request: Request) -> Response:
