@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,8 +11,9 @@ from playwright.async_api import Browser, ConsoleMessage, Error, Page, Request, 
 
 from tests.machine import chromium_program
 
-PATIENCE_MILLIS = 60_000
+PATIENCE_MILLIS = 40_000
 """For anything that is waited for: no test depends on a quick machine."""
+EPOCH = date(1970, 1, 1).toordinal()
 
 
 @asynccontextmanager
@@ -50,7 +52,8 @@ class Reader:
         moved = (
             "hash => new Promise(done => {"
             " if (location.hash === '#' + hash) { done(); return; }"
-            " addEventListener('hashchange', () => setTimeout(done, 50), { once: true }); location.hash = hash })"
+            " addEventListener('hashchange', () => setTimeout(done, 50), { once: true });"
+            " location.hash = hash })"
         )
         await self.page.evaluate(moved, f"/{where}{query}")
         await self.settled()
@@ -63,6 +66,10 @@ class Reader:
         """Moves a slider, as a hand does."""
         await self.page.get_by_label(label).fill(str(value))
 
+    async def slide_to_day(self, day: str) -> None:
+        """Moves the slider of world time."""
+        await self.slide("As of (when it held)", date.fromisoformat(day).toordinal() - EPOCH)
+
     async def text(self) -> str:
         """All that is to be read."""
         return await self.page.locator("#root").inner_text()
@@ -73,13 +80,15 @@ class Reader:
 
     async def stored(self) -> list[Any]:
         """What the browser keeps for the page beyond its life, and what its address says."""
-        kept = "[Object.entries(localStorage), Object.entries(sessionStorage), document.cookie, location.href]"
+        kept = (
+            "[Object.entries(localStorage), Object.entries(sessionStorage), document.cookie, location.href]"
+        )
         return list(await self.page.evaluate(kept))
 
 
 @asynccontextmanager
 async def reader(browser: Browser, url: str, **options: Any) -> AsyncIterator[Reader]:
-    """A reader in a fresh profile. At the end nothing may have gone wrong in the page, or been asked elsewhere."""
+    """A reader in a fresh profile. Nothing may have gone wrong in the page, or been asked elsewhere."""
     context = await browser.new_context(locale=options.pop("locale", "en-GB"), **options)
     page = await context.new_page()
     page.set_default_timeout(PATIENCE_MILLIS)

@@ -93,7 +93,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test that needs PostgreSQL or Chromium is skipped by name where it is absent, and fails there in CI."""
+    """What needs PostgreSQL or Chromium is skipped by name where it is absent, and fails there in CI."""
     if item.get_closest_marker("postgres") and postgres_programs() is None:
         lack("PostgreSQL's server programs are not installed (see `make doctor`)")
     if item.get_closest_marker("chromium") and chromium_program() is None:

@@ -40,9 +40,7 @@ class Page:
         found = folder or resources.files("palimpsest.console") / "page"
         self.files = {one.name: _file(one) for one in _of(found) if one.name.rpartition(".")[2] in _TYPES}
         if INDEX not in self.files:
-            raise PageMissing(
-                "the console's page is not built: `make console` builds it (Node.js and npm)"
-            )
+            raise PageMissing("the console's page is not built: `make console` builds it (Node.js and npm)")
 
     async def answer(self, request: Request) -> Response:
         """Answers `GET /` and `GET /<file>`. Raises Refused."""

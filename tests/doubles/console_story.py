@@ -1,4 +1,4 @@
-"""Something to look at: the texts that the demo ships, told to a server without the demo's checks and prints."""
+"""Something to look at: the texts that the demo ships, told to a server without the demo's prints."""
 
 import io
 
