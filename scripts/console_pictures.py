@@ -23,7 +23,6 @@ CREDITS = 5_000_000
 
 async def main(folder: Path) -> None:
     """Starts what is needed, takes every picture, stops what was started."""
-    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as data, UpProcess(Path(data) / "data") as up:
         key = up.tenant(credits_micros=CREDITS, name="harbour").key
         async with Connection(up.target, key) as connection:
@@ -81,4 +80,6 @@ async def _in_chinese(one: Reader, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES))
+    chosen = Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES
+    chosen.mkdir(parents=True, exist_ok=True)
+    asyncio.run(main(chosen))
