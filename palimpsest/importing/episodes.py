@@ -17,20 +17,20 @@ _ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 def words_of(value: Mapping[str, Any], said: Said, session: str) -> Words:
     """An episode as a request. Raises Unreadable."""
     text = fitting.text_of(value.get("content"), "content")
-    if not text.strip():
+    if not fitting.has_words(text):
         raise Unreadable("`content` is missing")
     if len(text.encode()) > MOST_BYTES:
         raise Unreadable(f"`content` is larger than {MOST_BYTES >> 10} KiB")
     uuid = fitting.text_of(value.get("uuid"), "uuid")
     request = memory_ingest_pb2.AddEpisodeRequest(
-        title=" ".join(fitting.text_of(value.get("name"), "name").split())[:200],
+        title=fitting.line_of(value.get("name"), "name"),
         source="graphiti",
         reference_time=timestamp(said.at),
         metadata={"graphiti_uuid": uuid[:500]} if uuid else {},
     )
-    described = " ".join(fitting.text_of(value.get("source_description"), "source_description").split())
+    described = fitting.line_of(value.get("source_description"), "source_description")
     if described:
-        request.metadata["graphiti_source"] = described[:500]
+        request.metadata["graphiti_source"] = described
     kind = fitting.text_of(value.get("source"), "source")
     messages = _messages(text) if kind == "message" else []
     if kind == "message":

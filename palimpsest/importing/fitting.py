@@ -13,6 +13,8 @@ from palimpsest.v1 import common_pb2, entity_pb2
 MOST_PROSE = 2_000
 """Characters of a fact, a quote, a text as object."""
 _MOST_NAME = 512
+_MOST_LINE = 200
+_BLANK = frozenset({"Cc", "Zs", "Zl", "Zp"})
 _MOST_PREDICATE = 128
 _MILLIS = 1e11
 """Epoch numbers from here on are milliseconds: as seconds they would be of the year 5138."""
@@ -49,12 +51,29 @@ def text_of(value: Any, field: str) -> str:
     return value
 
 
+def line_of(value: Any, field: str) -> str:
+    """A text as one line without control characters, cut where it is long; empty where there is none."""
+    plain = (
+        "" if _is_control(letter) and not letter.isspace() else letter for letter in text_of(value, field)
+    )
+    return " ".join("".join(plain).split())[:_MOST_LINE]
+
+
+def has_words(text: str) -> bool:
+    """Whether a text is more than spaces and control characters."""
+    return any(unicodedata.category(letter) not in _BLANK for letter in text)
+
+
+def _is_control(letter: str) -> bool:
+    return unicodedata.category(letter) == "Cc"
+
+
 def name_of(value: Any, field: str) -> str:
     """The name of an entity, on one line."""
     name = " ".join(text_of(value, field).split())
     if not name:
         raise Unreadable(f"`{field}` is missing")
-    if any(unicodedata.category(letter) == "Cc" for letter in name):
+    if any(map(_is_control, name)):
         raise Unreadable(f"`{field}` holds control characters")
     if len(name) > _MOST_NAME:
         raise Unreadable(f"`{field}` is longer than {_MOST_NAME} characters")

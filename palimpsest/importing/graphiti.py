@@ -8,6 +8,7 @@ memory that learns it today can't have.
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -76,6 +77,7 @@ def read(files: Sequence[File], only: str = "", said: datetime | None = None, te
     for one in chosen:
         if one.kind == "edge":
             _edge(one, nodes, said_in, reading)
+    _tell_namesakes(nodes.values())
     for node in nodes.values():
         _take_node(node, reading)
     return reading
@@ -123,9 +125,9 @@ def _plain(value: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
 def _kind(value: Mapping[str, Any], under: str) -> str:
     """What a row is, by the fields that Graphiti gives it."""
     labels = value.get("labels")
-    named = set(labels) & {"Community", "Saga"} if _is_texts(labels) else set()
-    if named:
-        return named.pop().lower()
+    for label in ("Community", "Saga"):
+        if isinstance(labels, list) and label in labels:
+            return label.lower()
     if "source_node_uuid" in value or "target_node_uuid" in value:
         return "edge" if "fact" in value or "name" in value else "mention"
     if "content" in value:
@@ -185,6 +187,15 @@ def _node(found: _Found) -> _Node:
     return node
 
 
+def _tell_namesakes(nodes: Iterable[_Node]) -> None:
+    """An entity here is its name and type, so that nodes which share both are one from now on."""
+    first: dict[tuple[str, int], str] = {}
+    for node in nodes:
+        key = (unicodedata.normalize("NFKC", node.named.name).casefold(), node.named.type)
+        if first.setdefault(key, node.place) != node.place:
+            node.notes.append("a node apart from another of the same name and type: they are one entity")
+
+
 def _take_node(node: _Node, reading: Reading) -> None:
     """What a node says beside its edges: summary, labels that are no type of ours, attributes."""
     given = [("is_a", label) for label in node.labels]
@@ -242,9 +253,7 @@ def _episodes(chosen: Sequence[_Found], reading: Reading, texts: bool) -> dict[s
     return said_in
 
 
-def _edge(
-    found: _Found, nodes: Mapping[str, _Node], said_in: Mapping[str, Said], reading: Reading
-) -> None:
+def _edge(found: _Found, nodes: Mapping[str, _Node], said_in: Mapping[str, Said], reading: Reading) -> None:
     value, record = found.value, Record(found.part.place, "edge")
     try:
         ends = []
@@ -290,7 +299,7 @@ def _edge_said(found: _Found, said_in: Mapping[str, Said]) -> Said:
     listed = found.value.get("episodes") or []
     if own is not None:
         return Said(own.at)
-    told = [said_in[one] for one in listed if isinstance(one, str) and one in said_in] if _is_texts(listed) else []
+    told = [said_in[one] for one in listed if one in said_in] if _is_texts(listed) else []
     return min(told, key=lambda said: said.at) if told else _said(found, ("created_at",))
 
 
@@ -304,9 +313,9 @@ def _said(found: _Found, names: Sequence[str]) -> Said:
 
 _EDGE = frozenset(
     {
-        "uuid", "group_id", "source_node_uuid", "target_node_uuid", "name", "fact", "fact_embedding", "episodes",
-        "created_at", "expired_at", "valid_at", "invalid_at", "reference_time", "attributes", "relationship",
-        "source_uuid", "target_uuid",
+        "uuid", "group_id", "source_node_uuid", "target_node_uuid", "name", "fact", "fact_embedding",
+        "episodes", "created_at", "expired_at", "valid_at", "invalid_at", "reference_time", "attributes",
+        "relationship", "source_uuid", "target_uuid",
     }
 )  # fmt: skip
 

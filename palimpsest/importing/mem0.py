@@ -1,19 +1,20 @@
-"""mem0: memories and the relations of its graph, as get_all and the platform's list of memories give them.
+"""mem0: memories, what they were before, and relations, as get_all, history and the platform give them.
 
 A memory is a sentence, no triple: it becomes a message, to be understood like any other, said when it was
-last written (`updated_at`, else `created_at`). A relation becomes a claim; it has no date of its own.
+last written (`updated_at`, else `created_at`). So does each earlier wording in its history. A relation of
+mem0's graph becomes a claim; it has no date of its own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from palimpsest.chats import MOST_BYTES, Unreadable, chosen_id
 from palimpsest.dates import timestamp
 from palimpsest.importing import fitting
 from palimpsest.importing.reading import File, Part, parts_of
-from palimpsest.importing.values import Fact, Named, Reading, Record, Said, Words
+from palimpsest.importing.values import Fact, Key, Named, Reading, Record, Said, Words
 from palimpsest.v1 import episode_pb2, memory_ingest_pb2
 
 SOURCE = "mem0"
@@ -21,12 +22,17 @@ _OWNERS = ("user_id", "agent_id", "app_id", "run_id", "session_id")
 _TEXTS = ("memory", "data", "content", "text")
 _TARGETS = ("destination", "target")
 _KEPT = frozenset(
-    {"id", *_OWNERS, *_TEXTS, "created_at", "updated_at", "metadata", "categories", "role", "actor_id", "owner"}
-)
+    {
+        "id", "hash", *_OWNERS, *_TEXTS, "created_at", "updated_at", "metadata", "categories", "role",
+        "actor_id", "owner", "history", "memory_id", "old_memory", "new_memory", "event", "is_deleted", "input",
+    }
+)  # fmt: skip
 _AS_METADATA = ("id", "created_at", "updated_at", "expiration_date", "replaced_by")
 _ROLES = {"assistant": episode_pb2.MESSAGE_ROLE_ASSISTANT, "system": episode_pb2.MESSAGE_ROLE_SYSTEM}
 _MOST_PAIRS = 32
 _MOST_KEY, _MOST_VALUE = 64, 512
+_ONE_WRITE = timedelta(minutes=1)
+"""A wording of the history that is no older than this than the memory, and reads alike, is the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,22 @@ class _Found:
     owner: str
     changed: datetime
 
+    @property
+    def memory(self) -> str:
+        """The id of the memory that it is, or belongs to."""
+        value = self.part.value
+        return fitting.text_of(value.get("memory_id" if self.kind == "history" else "id"), "id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A memory that was taken in, as its history is compared with it."""
+
+    place: str
+    text: str
+    said: Said
+    keys: Sequence[Key]
+
 
 def read(files: Sequence[File], only: str = "", said: datetime | None = None) -> Reading:
     """All records. `only` chooses a user (or agent, app, run, where there is no user).
@@ -44,33 +66,60 @@ def read(files: Sequence[File], only: str = "", said: datetime | None = None) ->
     """
     reading = Reading()
     found = list(_found(files, reading, said))
+    owner_of = {one.memory: one.owner for one in found if one.kind == "memory"}
+    found = [one if one.owner else replace(one, owner=owner_of.get(one.memory, "")) for one in found]
     owners = {one.owner for one in found if one.owner}
     if len(owners) > 1 and not only:
         raise Unreadable(f"{len(owners):,} users: choose one with --only, each for a graph of its own")
+    chosen: dict[str, list[_Found]] = {"memory": [], "history": [], "relation": []}
     for one in found:
         if only and one.owner != only:
             reading.leave_out(one.part.place, one.kind, "of another user, or of none")
-        elif one.kind == "memory":
-            _memory(one, reading)
         else:
-            _relation(one, reading)
+            chosen[one.kind].append(one)
+    taken: dict[str, _Taken] = {}
+    for one in chosen["memory"]:
+        _memory(one, taken, reading)
+    _histories(chosen["history"], taken, reading)
+    for one in chosen["relation"]:
+        _relation(one, reading)
     return reading
 
 
 def _found(files: Sequence[File], reading: Reading, said: datetime | None) -> Iterable[_Found]:
     for file in files:
-        for part in parts_of(file):
+        for part in _spread(parts_of(file)):
             try:
                 if part.why:
                     raise Unreadable(part.why)
-                yield _Found(part, _kind(part.value), _owner(part.value), said or file.changed)
+                one = _Found(part, _kind(part.value), _owner(part.value), said or file.changed)
+                assert one.memory is not None  # refused here, where its id is no text
+                yield one
             except Unreadable as error:
                 reading.refuse(part.place, "record", str(error))
+
+
+def _spread(parts: Iterable[Part]) -> Iterable[Part]:
+    """Each part, and after it the history that it carries, which is its owner's."""
+    for part in parts:
+        yield part
+        history = part.value.get("history")
+        if not isinstance(history, list):
+            continue
+        above = {name: part.value[name] for name in _OWNERS if name in part.value}
+        for at, one in enumerate(history):
+            place = f"{part.place} history[{at}]"
+            if isinstance(one, dict):
+                yield Part(place, {**above, "memory_id": part.value.get("id"), **one}, "history")
+            else:
+                yield Part(place, {}, "history", "no object")
 
 
 def _kind(value: Mapping[str, Any]) -> str:
     if "source" in value and any(name in value for name in ("relationship", "relation")):
         return "relation"
+    if "memory_id" in value and ("new_memory" in value or "event" in value):
+        return "history"
     if any(name in value for name in _TEXTS):
         return "memory"
     raise Unreadable("neither a memory nor a relation of mem0")
@@ -81,37 +130,81 @@ def _owner(value: Mapping[str, Any]) -> str:
     return next((own for own in (fitting.text_of(value.get(name), name) for name in _OWNERS) if own), "")
 
 
-def _memory(found: _Found, reading: Reading) -> None:
+def _memory(found: _Found, taken: dict[str, _Taken], reading: Reading) -> None:
     value, record = found.part.value, Record(found.part.place, "memory")
     try:
-        text = next((text for text in (fitting.text_of(value.get(name), name) for name in _TEXTS) if text), "")
-        if not text.strip():
-            raise Unreadable("`memory` is empty")
-        if len(text.encode()) > MOST_BYTES:
-            raise Unreadable(f"`memory` is larger than {MOST_BYTES >> 10} KiB")
+        text = next(
+            (text for text in (fitting.text_of(value.get(name), name) for name in _TEXTS) if text), ""
+        )
         said = _said(found)
-        id = fitting.text_of(value.get("id"), "id")
-        role = fitting.text_of(value.get("role"), "role").lower()
-        message = memory_ingest_pb2.EpisodeMessage(
-            message_id=chosen_id(f"mem0/{id}/{said.at.isoformat()}") if id else "",
-            role=_ROLES.get(role, episode_pb2.MESSAGE_ROLE_USER),
-            speaker=" ".join(fitting.text_of(value.get("actor_id"), "actor_id").split())[:200],
-            text=text,
-            time=timestamp(said.at) if said.told else None,
-        )
-        run = fitting.text_of(value.get("run_id") or value.get("session_id"), "run_id")
-        request = memory_ingest_pb2.AddEpisodeRequest(
-            kind=episode_pb2.EPISODE_KIND_CONVERSATION,
-            messages=memory_ingest_pb2.EpisodeMessages(messages=[message]),
-            session_id=chosen_id(f"mem0/{run or found.owner or 'memories'}"),
-            source=SOURCE,
-            reference_time=timestamp(said.at),
-            metadata=_metadata(value, record.notes),
-        )
+        words = _words(found, text, said, record.notes)
     except Unreadable as error:
         reading.refuse(record.place, "memory", str(error))
         return
-    reading.take(record, [Words(request, said)])
+    keys = reading.take(record, [words])
+    if found.memory:
+        taken.setdefault(found.memory, _Taken(record.place, text, said, keys))
+
+
+def _histories(found: Sequence[_Found], taken: Mapping[str, _Taken], reading: Reading) -> None:
+    """What memories were before. Of those that were deleted nothing is brought back."""
+    deleted = {one.memory for one in found if _is_deletion(one)} - taken.keys()
+    for one in found:
+        try:
+            event = fitting.text_of(one.part.value.get("event"), "event").upper() or "ADD"
+            text = fitting.text_of(one.part.value.get("new_memory"), "new_memory")
+            if one.memory in deleted:
+                reading.leave_out(one.part.place, "history", "of a memory that was deleted")
+            elif event not in ("ADD", "UPDATE"):
+                reading.leave_out(one.part.place, "history", "an event that wrote nothing")
+            else:
+                _wording(one, text, taken.get(one.memory), reading)
+        except Unreadable as error:
+            reading.refuse(one.part.place, "history", str(error))
+
+
+def _is_deletion(found: _Found) -> bool:
+    value = found.part.value
+    return str(value.get("event")).upper() == "DELETE" or bool(value.get("is_deleted"))
+
+
+def _wording(found: _Found, text: str, memory: _Taken | None, reading: Reading) -> None:
+    """Raises Unreadable."""
+    record, said = Record(found.part.place, "history"), _said(found)
+    words = _words(found, text, said, record.notes)
+    if memory is not None and memory.text == text and abs(memory.said.at - said.at) <= _ONE_WRITE:
+        record.rests_on, record.same_as = [*memory.keys], memory.place
+        reading.records.append(record)
+    else:
+        reading.take(record, [words])
+
+
+def _words(found: _Found, text: str, said: Said, notes: list[str]) -> Words:
+    """A memory, or what it was before, as a message. Raises Unreadable."""
+    value = found.part.value
+    if not fitting.has_words(text):
+        raise Unreadable("there is no text in it")
+    if len(text.encode()) > MOST_BYTES:
+        raise Unreadable(f"its text is larger than {MOST_BYTES >> 10} KiB")
+    role = fitting.text_of(value.get("role"), "role").lower()
+    run = fitting.text_of(value.get("run_id") or value.get("session_id"), "run_id")
+    written = said.at.isoformat() if said.told else ""
+    message = memory_ingest_pb2.EpisodeMessage(
+        message_id=chosen_id(f"mem0/{found.memory}/{written}") if found.memory else "",
+        role=_ROLES.get(role, episode_pb2.MESSAGE_ROLE_USER),
+        speaker=fitting.line_of(value.get("actor_id"), "actor_id"),
+        text=text,
+        time=timestamp(said.at) if said.told else None,
+    )
+    request = memory_ingest_pb2.AddEpisodeRequest(
+        kind=episode_pb2.EPISODE_KIND_CONVERSATION,
+        messages=memory_ingest_pb2.EpisodeMessages(messages=[message]),
+        session_id=chosen_id(f"mem0/{run or found.owner or 'memories'}"),
+        source=SOURCE,
+        reference_time=timestamp(said.at),
+        metadata=_metadata(value, notes),
+    )
+    return Words(request, said)
 
 
 def _metadata(value: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
@@ -161,7 +254,9 @@ def _relation(found: _Found, reading: Reading) -> None:
         reading.refuse(record.place, "relation", str(error))
         return
     if not fact.said.told:
-        record.notes.append("the date of a relation, which mem0 does not export: said when the file was written")
+        record.notes.append(
+            "the date of a relation, which mem0 does not export: said when the file was written"
+        )
     reading.take(record, [fact])
 
 

@@ -36,13 +36,15 @@ class Part:
 def opened(path: Path) -> File:
     """Raises Unreadable and OSError."""
     if path.stat().st_size > MOST_BYTES:
-        raise Unreadable(f"larger than {MOST_BYTES >> 20} MiB: cut it, and leave embeddings out of the export")
+        raise Unreadable(
+            f"larger than {MOST_BYTES >> 20} MiB: cut it, and leave embeddings out of the export"
+        )
     changed = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
     return File(path.name, decoded(path.read_bytes()), changed)
 
 
 def parts_of(file: File) -> Iterator[Part]:
-    """Every value of a file of JSON: of a list, of the lists of an object, or of lines.
+    """Every value of a file of JSON: of a list, of the lists of an object, of lines, or the one object.
 
     What is no object, or no JSON in one of many lines, is a part with a reason. Raises Unreadable for a file
     that is no JSON at all.
@@ -62,11 +64,17 @@ def parts_of(file: File) -> Iterator[Part]:
         return
     if not isinstance(read, dict):
         raise Unreadable("JSON, but neither a list nor an object")
-    lists = {key: value for key, value in read.items() if _is_records(value)}
-    if not lists:
-        yield Part(file.name, read)
-    for key, value in lists.items():
-        yield from _listed(file, value, key)
+    if "id" in read or "uuid" in read or not any(map(_is_records, read.values())):
+        if any(value != [] for value in read.values()):  # else an export of nothing
+            yield Part(file.name, read)
+        return
+    for key, value in read.items():
+        if _is_records(value):
+            yield from _listed(file, value, key)
+        elif (
+            isinstance(value, list | dict) and value
+        ):  # numbers and texts beside the lists tell of the export
+            yield Part(f"{file.name} {key}", {}, key, "a part that is no list of records")
 
 
 def _is_records(value: Any) -> bool:

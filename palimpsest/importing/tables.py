@@ -8,7 +8,8 @@ from datetime import datetime
 from io import StringIO
 
 from palimpsest.chats import Unreadable
-from palimpsest.dates import FORMS, Dated, read as read_date
+from palimpsest.dates import FORMS, Dated
+from palimpsest.dates import read as read_date
 from palimpsest.importing import fitting
 from palimpsest.importing.reading import File
 from palimpsest.importing.values import Fact, Form, Named, Reading, Record, Said
@@ -68,9 +69,11 @@ def read(files: Sequence[File], said: datetime | None = None) -> Reading:
 
 
 def _rows(file: File) -> Iterator[_Row]:
-    delimiter = _delimiter(file)
-    reader = csv.reader(StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
-    names = _header(next(reader), file)
+    reader = csv.reader(StringIO(file.text, newline=""), delimiter=_delimiter(file), strict=True)
+    try:
+        names = _header(next(reader), file)
+    except csv.Error as error:
+        raise Unreadable(f"{file.name}: the first line can't be read as a row: {error}") from error
     while True:
         line = reader.line_num + 1
         place = f"{file.name} line {line}"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from palimpsest.dates import Dated, timestamp
 from palimpsest.v1 import entity_pb2, memory_ingest_pb2
@@ -29,8 +30,13 @@ class Fate(StrEnum):
     READY = "ready"
     """It would be imported: this is a dry run."""
     KNOWN = "known"
-    """All that it says was there already."""
+    """All that it says was taken in by an earlier import."""
+    SAME = "same"
+    """Another record of the files says the same; that one counts."""
     REFUSED = "refused"
+    """It can't be read, or the server refuses it."""
+    FAILED = "failed"
+    """A text that was accepted and could not be understood; the same import tries it again."""
     LEFT_OUT = "leftOut"
     """It is of a kind that is not carried, or was not asked for."""
     UNSENT = "unsent"
@@ -78,7 +84,7 @@ class Fact:
 
     def input(self) -> Input:
         """As AssertTriples takes it."""
-        given = {
+        given: dict[str, Any] = {
             "subject": _entity(self.subject),
             "predicate": self.predicate,
             "object": entity_pb2.ObjectRef(entity=_entity(self.object))
@@ -88,24 +94,18 @@ class Fact:
             "quote": self.quote,
             "confidence": self.confidence,
         }
-        start = self.start.timestamp if self.start else None
-        end = self.end.timestamp if self.end else None
         match self.form:
             case Form.CLAIM:
-                return memory_ingest_pb2.ClaimInput(
-                    **given,
-                    fact=self.fact,
-                    valid_at=start,
-                    valid_at_precision=self.start.precision if self.start else None,
-                    invalid_at=end,
-                    invalid_at_precision=self.end.precision if self.end else None,
-                )
+                dates = _dated(self.start, "valid_at") | _dated(self.end, "invalid_at")
+                return memory_ingest_pb2.ClaimInput(**given, **dates, fact=self.fact)
             case Form.END:
-                return memory_ingest_pb2.EndInput(
-                    **given, ended_at=end, ended_at_precision=self.end.precision if self.end else None
-                )
+                return memory_ingest_pb2.EndInput(**given, **_dated(self.end, "ended_at"))
             case _:
-                return memory_ingest_pb2.DenialInput(**given, denied_from=start, denied_until=end)
+                return memory_ingest_pb2.DenialInput(
+                    **given,
+                    denied_from=self.start.timestamp if self.start else None,
+                    denied_until=self.end.timestamp if self.end else None,
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,11 @@ class Reading:
 
 def _entity(named: Named) -> entity_pb2.EntityRef:
     return entity_pb2.EntityRef(name=named.name, type=named.type)
+
+
+def _dated(date: Dated | None, field: str) -> dict[str, Any]:
+    """A time and its precision as fields of a message."""
+    return {field: date.timestamp, f"{field}_precision": date.precision} if date else {}
 
 
 def _digest(*parts: str | bytes) -> Key:
