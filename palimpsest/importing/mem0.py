@@ -24,7 +24,8 @@ _TARGETS = ("destination", "target")
 _KEPT = frozenset(
     {
         "id", "hash", *_OWNERS, *_TEXTS, "created_at", "updated_at", "metadata", "categories", "role",
-        "actor_id", "owner", "history", "memory_id", "old_memory", "new_memory", "event", "is_deleted", "input",
+        "actor_id", "owner", "history", "memory_id", "old_memory", "new_memory", "event", "is_deleted",
+        "input",
     }
 )  # fmt: skip
 _AS_METADATA = ("id", "created_at", "updated_at", "expiration_date", "replaced_by")

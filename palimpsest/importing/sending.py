@@ -1,13 +1,13 @@
 """Sending: facts by AssertTriples, then texts by BatchAddEpisodes, bounded in flight; what came of each.
 
-Each fact and text has a request id made from its content, a fact one of its own: a call of many would be
-another call when one of them is added, and all of them said again. So an import that is repeated, after an
-interruption or of a longer export, takes up what was left, and the server answers the rest for nothing.
+Facts go in calls of many, cut where their content says so. Request ids are made from the content alone. So an
+import that is repeated, or goes on after an interruption, makes the same calls, and the server answers those
+that it knows for nothing; of a longer export only calls that hold something new are others.
 """
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -26,10 +26,17 @@ from palimpsest.errors import (
 from palimpsest.importing.values import Fact, Fate, Item, Key, Words
 from palimpsest.texts import Text
 from palimpsest.v1 import job_pb2, memory_ingest_pb2
+from palimpsest.watching import FINAL, wait_for
 
-IN_FLIGHT = 16
-"""Facts, or texts, that are at work at once."""
+IN_FLIGHT = 32
+"""Texts that are at work at once."""
+CALLS = 4
+"""Calls of facts at once: a graph records one after the other, so that more would only wait."""
+MOST_FACTS = 256
+_ONE_IN = 64
+"""A call ends with each fact whose key is divisible by this, wherever it stands."""
 _REUSED = "REQUEST_ID_REUSED"
+_Facts = Mapping[Key, Fact]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +73,13 @@ class Sending:
         return self._stopped
 
     async def send(self, items: Mapping[Key, Item]) -> AsyncGenerator[tuple[Key, Result], None]:
-        """Each item with what came of it, as it comes; earlier facts begin earlier.
+        """Each item with what came of it, as it comes; facts first, each in order of when it was said.
 
         When credits run out, or one finds no room after all tries, no further ones are sent (`stopped`).
         Raises CallError for what ends every call, such as a key that is not valid.
         """
-        facts = sorted(
-            ((key, item) for key, item in items.items() if isinstance(item, Fact)),
-            key=lambda one: (one[1].said.at, one[0]),
-        )
-        async with aclosing(self._send_facts(iter(facts))) as results:
+        facts = {key: item for key, item in items.items() if isinstance(item, Fact)}
+        async with aclosing(self._send_facts(_cut(facts))) as results:
             async for key, result in results:
                 yield key, result
         if self._stopped is not None:
@@ -91,23 +95,20 @@ class Sending:
                     yield key, came
         self._stopped = bulk.stopped
 
-    async def _send_facts(
-        self, facts: Iterator[tuple[Key, Fact]]
-    ) -> AsyncGenerator[tuple[Key, Result], None]:
+    async def _send_facts(self, calls: Iterator[_Facts]) -> AsyncGenerator[tuple[Key, Result], None]:
         results: asyncio.Queue[tuple[Key, Result] | None] = asyncio.Queue()
 
         async def work() -> None:
-            for key, fact in facts:
-                result = await self._assert(key, fact)
-                if result is not None:
-                    results.put_nowait((key, result))
+            for facts in calls:
+                for one in (await self._record(facts)).items():
+                    results.put_nowait(one)
                 if self._stopped is not None:
                     return
 
         async def all_sent() -> None:
             try:
                 async with asyncio.TaskGroup() as workers:
-                    for _ in range(self._in_flight):
+                    for _ in range(min(CALLS, self._in_flight)):
                         workers.create_task(work())
             finally:
                 results.put_nowait(None)
@@ -120,29 +121,52 @@ class Sending:
         finally:
             sending.cancel()
 
-    async def _assert(self, key: Key, fact: Fact) -> Result | None:
-        """None when it was not sent, since the sending has stopped."""
-        request = _request(fact, self._graph, self._request_id(key))
+    async def _record(self, facts: _Facts) -> dict[Key, Result]:
+        """What came of each; of those that were not sent, since the sending has stopped, nothing.
+
+        A call is recorded whole or not at all. Where one fact can't be, halves find out which.
+        """
+        try:
+            result = await self._asked(facts)
+        except CallError as error:
+            known = any(not fact.said.told for fact in facts.values())
+            result = _refused(error, known)
+        if result is None:
+            return {}
+        if result.fate is Fate.REFUSED and len(facts) > 1:
+            keys = list(facts)
+            halves = keys[: len(keys) // 2], keys[len(keys) // 2 :]
+            one, two = [await self._record({key: facts[key] for key in half}) for half in halves]
+            return one | two
+        first, *others = facts
+        return {first: result} | {key: Result(result.fate, result.why) for key in others}
+
+    async def _asked(self, facts: _Facts) -> Result | None:
+        """The end of the job that records them. Raises CallError where it can't."""
+        request = _request(facts.values(), self._graph, self._request_id("".join(facts)))
+        unsure = False
         for attempt in range(self._tries):
+            if self._stopped is not None:
+                return None
             try:
                 answer = await self._connection.call(self._connection.memory.AssertTriples, request)
+                # The answer to an earlier try may have been lost on its way.
+                if answer.replayed and answer.job.state in FINAL and not unsure:
+                    return Result(Fate.KNOWN)
+                job = await wait_for(self._connection, answer.job.job_id)
+                if job.state != job_pb2.JOB_STATE_SUCCEEDED:
+                    raise error_of_status(job.error)
+                return Result(Fate.IMPORTED, spent_micros=job.credits.spent_micros)
             except OutOfCredits as error:
                 self._stopped = error
                 return None
             except TryAgain as error:
+                unsure = True
                 if attempt + 1 == self._tries:
                     self._stopped = error
                     return None
                 wait = min(self._wait_seconds * 2**attempt, LONGEST_WAIT_SECONDS)
                 await asyncio.sleep(max(error.retry_after_seconds or 0.0, wait))
-            except CallError as error:
-                return _refused(error, fact)
-            else:
-                if answer.replayed:
-                    return Result(Fate.KNOWN)
-                return Result(Fate.IMPORTED, spent_micros=answer.job.credits.spent_micros)
-            if self._stopped is not None:
-                return None
         raise AssertionError("unreachable: the last try returns")
 
     def _text(self, key: Key, words: Words) -> Text:
@@ -160,24 +184,40 @@ def _said(text: Text) -> tuple[int, str]:
     return text.request.reference_time.ToNanoseconds(), text.name
 
 
-def _request(fact: Fact, graph: str, request_id: str) -> memory_ingest_pb2.AssertTriplesRequest:
-    request = memory_ingest_pb2.AssertTriplesRequest(
-        graph_id=graph, request_id=request_id, source=fact.source
-    )
-    told = fact.input()
-    if isinstance(told, memory_ingest_pb2.ClaimInput):
-        request.claims.append(told)
-    elif isinstance(told, memory_ingest_pb2.EndInput):
-        request.ends.append(told)
-    else:
-        request.denials.append(told)
+def _cut(facts: _Facts) -> Iterator[_Facts]:
+    """Facts of one source in the order in which they were said, as calls of some."""
+    some: dict[Key, Fact] = {}
+    source = ""
+    for key, fact in sorted(facts.items(), key=lambda one: (one[1].source, one[1].said.at, one[0])):
+        if some and (fact.source != source or len(some) == MOST_FACTS):
+            yield some
+            some = {}
+        some[key], source = fact, fact.source
+        if int(key[:8], 16) % _ONE_IN == 0:
+            yield some
+            some = {}
+    if some:
+        yield some
+
+
+def _request(facts: Iterable[Fact], graph: str, request_id: str) -> memory_ingest_pb2.AssertTriplesRequest:
+    request = memory_ingest_pb2.AssertTriplesRequest(graph_id=graph, request_id=request_id, wait=False)
+    for fact in facts:
+        request.source = fact.source
+        told = fact.input()
+        if isinstance(told, memory_ingest_pb2.ClaimInput):
+            request.claims.append(told)
+        elif isinstance(told, memory_ingest_pb2.EndInput):
+            request.ends.append(told)
+        else:
+            request.denials.append(told)
     return request
 
 
-def _refused(error: CallError, item: Item) -> Result:
-    """Raises the error where it is not of the one fact or text but of every call."""
-    if error.reason == _REUSED and not item.said.told:
-        return Result(Fate.KNOWN)  # its date alone is another, which the file had and not the record
+def _refused(error: CallError, undated: bool) -> Result:
+    """`undated`: it goes by the date of its file. Raises the error where it is one of every call."""
+    if error.reason == _REUSED and undated:
+        return Result(Fate.KNOWN)  # the same from a file of another date
     if isinstance(error, Unauthenticated | PermissionRefused | NotFound):
         raise error
     if isinstance(error, InvalidRequest) and any(one.field == "graph_id" for one in error.violations):
@@ -190,7 +230,7 @@ def _of_text(outcome: Outcome, item: Item) -> Result | None:
     if isinstance(outcome.error, OutOfCredits | TryAgain):
         return None
     if outcome.error is not None:
-        return _refused(outcome.error, item)
+        return _refused(outcome.error, not item.said.told)
     job = outcome.job
     assert job is not None, "nothing was only validated"
     if job.state != job_pb2.JOB_STATE_SUCCEEDED:

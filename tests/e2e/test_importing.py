@@ -1,0 +1,184 @@
+"""`palimpsest import` against a running product: each format's fixture ends in the right timelines, once."""
+
+import json
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from io import StringIO
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import typer
+from rich.console import Console
+
+from palimpsest.cli import importing
+from palimpsest.cli.dates import read_date
+from palimpsest.cli.exits import Exit
+from palimpsest.cli.shell import Shell
+from palimpsest.connection import Connection
+from tests.doubles.product import Product, a_product
+from tests.e2e.talking import Memory, balance
+from tests.machine import ROOT
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+FILES = ROOT / "tests" / "data" / "importing"
+_numbers = count()
+_COMMANDS: dict[str, Callable[..., Awaitable[None]]] = {
+    "graphiti": importing.from_graphiti,
+    "mem0": importing.from_mem0,
+    "csv": importing.from_csv,
+}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def product(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Product]:
+    async with a_product(tmp_path_factory.mktemp("importing")) as product:
+        yield product
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def memory(product: Product) -> Memory:
+    return Memory(await product.tenant(f"tenant-{next(_numbers)}", 1_000_000), "notes")
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What a command printed, and its exit code."""
+
+    stdout: str
+    code: int
+
+    @property
+    def told(self) -> Any:
+        return json.loads(self.stdout)
+
+    @property
+    def fates(self) -> dict[str, int]:
+        fates: dict[str, int] = self.told["fates"]
+        return fates
+
+
+Import = Callable[..., Awaitable[Imported]]
+
+
+@pytest.fixture
+def take_in(product: Product, memory: Memory, tmp_path: Path) -> Import:
+    """Does as `palimpsest import FORMAT FILE... --graph notes` with files of the fixtures, or others."""
+
+    async def run(
+        format: str, *files: str, said: str = "2025-07-01", json: bool = True, **options: Any
+    ) -> Imported:
+        out, errors = StringIO(), StringIO()
+        paths = [tmp_path / name if (tmp_path / name).exists() else FILES / name for name in files]
+        async with Connection(product.running.gateway.target, memory.tenant.key) as connection:
+            shell = Shell(connection, json, Console(file=out, width=160), Console(file=errors, width=160))
+            try:
+                told = read_date(said) if said else None
+                await _COMMANDS[format](shell, paths, memory.graph, said=told, **options)
+            except typer.Exit as done:
+                return Imported(out.getvalue(), done.exit_code)
+        return Imported(out.getvalue(), Exit.OK)
+
+    return run
+
+
+async def test_graphiti_ends_in_its_timelines(memory: Memory, take_in: Import) -> None:
+    done = await take_in("graphiti", "graphiti.json")
+    assert done.code == Exit.FAILED, "two edges can't be"
+    assert done.fates == {"imported": 7, "refused": 2, "leftOut": 4}
+    assert await memory.timeline("Mara Lind", "lives_in") == [
+        ("Graz", "2023-04-01", "2025-05-01"),
+        ("Linz", "2025-05-01", ""),
+    ]
+    assert await memory.timeline("Mara Lind", "works_at") == [("Siemens", "2025-03-01", "")]
+    facts = {fact[:3] for fact in await memory.facts()}
+    assert {("Siemens", "is_a", "Employer"), ("Mara Lind", "occupation", "engineer")} <= facts
+
+
+async def test_what_apoc_exports_ends_in_its_timelines(memory: Memory, take_in: Import) -> None:
+    done = await take_in("graphiti", "graphiti.apoc.json")
+    assert (done.code, done.fates) == (Exit.OK, {"imported": 5, "leftOut": 2})
+    assert await memory.timeline("Bo Hart", "works_at") == [
+        ("Acme", "2022-01-01", "2025-02-01"),
+        ("Hooli", "2025-02-01", ""),
+    ]
+
+
+async def test_mem0_ends_in_its_timelines(memory: Memory, take_in: Import) -> None:
+    done = await take_in("mem0", "mem0.json", "mem0.history.json")
+    assert done.code == Exit.FAILED, "one memory is empty"
+    assert done.fates == {"imported": 4, "same": 1, "refused": 1, "leftOut": 2}
+    assert await memory.timeline("User", "lives_in") == [
+        ("Graz", "2024-03-01", "2025-06-02"),
+        ("Linz", "2025-06-02", ""),
+    ]
+    assert await memory.timeline("Ana", "works_at") == [("Siemens", "2024-03-01", "")]
+    assert await memory.timeline("Ana", "sister_of") == [("mara", "2025-07-01", "")]
+    assert "diagnosis" not in str(await memory.statements())
+
+
+async def test_a_table_ends_in_its_timelines(memory: Memory, take_in: Import) -> None:
+    done = await take_in("csv", "facts.csv")
+    assert (done.code, done.fates) == (Exit.FAILED, {"imported": 7, "same": 1, "refused": 5})
+    assert await memory.timeline("Ana Moser", "lives_in") == [
+        ("Graz", "2019-01-01", "2023-09-01"),
+        ("Wien", "2023-09-01", ""),
+    ]
+    assert await memory.timeline("Ana Moser", "works_at") == [("Siemens", "2021-04-01", "2025-04-01")]
+    assert await memory.timeline("Ana Moser", "member_of") == []
+    assert await memory.timeline("Ana Moser", "height_in_cm") == [("171.0", "2024-01-10", "")]
+
+
+async def test_a_second_run_adds_nothing_and_costs_nothing(memory: Memory, take_in: Import) -> None:
+    first = await take_in("graphiti", "graphiti.json", texts=True)
+    assert first.fates["imported"] == 9
+    spent = await balance(memory.tenant)
+    assert spent[0] == 1_000_000 - int(first.told["spentMicros"])
+    claims = await memory.claims()
+    again = await take_in("graphiti", "graphiti.json", texts=True, said="2025-08-01")
+    assert again.fates == {"known": 9, "refused": 2, "leftOut": 2}
+    assert (await memory.claims(), await balance(memory.tenant)) == (claims, spent)
+    assert again.told["spentMicros"] == "0"
+
+
+async def test_a_longer_export_adds_what_is_new(memory: Memory, take_in: Import, tmp_path: Path) -> None:
+    """Also where rows don't tell when they were said: the file is another, the rows are not."""
+    table = tmp_path / "more.csv"
+    table.write_text("subject,predicate,object,start\nAna,works_at,Initech,2020\n", encoding="utf-8")
+    assert (await take_in("csv", "more.csv", said="2025-06-01")).fates == {"imported": 1}
+    claims = await memory.claims()
+    with table.open("a", encoding="utf-8") as more:
+        more.write("Ana,works_at,Globex,2025\n")
+    assert (await take_in("csv", "more.csv", said="2025-06-02")).fates == {"imported": 1, "known": 1}
+    assert (await memory.claims()).items() >= claims.items()
+    assert await memory.timeline("Ana", "works_at") == [
+        ("Initech", "2020-01-01", "2025-01-01"),
+        ("Globex", "2025-01-01", ""),
+    ]
+
+
+async def test_a_dry_run_changes_nothing(memory: Memory, take_in: Import, tmp_path: Path) -> None:
+    """It tells beforehand what the import tells afterwards."""
+    lines = tmp_path / "report.jsonl"
+    tried = await take_in("csv", "facts.csv", dry_run=True, report=lines)
+    assert (tried.code, tried.fates) == (Exit.FAILED, {"ready": 7, "same": 1, "refused": 5})
+    assert await balance(memory.tenant) == (1_000_000, 0)
+    written = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+    assert written == tried.told["lines"]
+    done = await take_in("csv", "facts.csv")
+    told = [one | {"fate": "ready"} if one["fate"] == "imported" else one for one in done.told["lines"]]
+    assert told == written
+
+
+async def test_without_credits_it_goes_on_later(
+    product: Product, memory: Memory, take_in: Import, tmp_path: Path
+) -> None:
+    shutil.copy(FILES / "facts.csv", tmp_path)
+    poor = Memory(await product.tenant(f"tenant-{next(_numbers)}", 10), "notes")
+    object.__setattr__(memory, "tenant", poor.tenant)
+    stopped = await take_in("csv", "facts.csv", in_flight=1)
+    assert stopped.code == Exit.CREDITS
+    assert stopped.fates["unsent"] > 0
