@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -64,6 +65,12 @@ ReportFile = Annotated[
         "--report", metavar="FILE", dir_okay=False, help="Write one line of JSON for each record into a file."
     ),
 ]
+After = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--after", metavar="FILE", help="Leave out what an earlier --report of this graph tells as taken in."
+    ),
+]
 InFlight = Annotated[int, typer.Option(min=1, max=200, help="Texts that are at work at once.")]
 Only = Annotated[str, typer.Option(help="Take one group's records alone (Graphiti's group_id).")]
 OnlyUser = Annotated[
@@ -72,6 +79,17 @@ OnlyUser = Annotated[
 Texts = Annotated[
     bool, typer.Option("--texts", help="Take episodes in as well, as texts to be understood; costs credits.")
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What holds for every format."""
+
+    graph: str
+    dry_run: bool
+    report: Path | None
+    after: Sequence[Path]
+    in_flight: int
 
 
 def app() -> typer.Typer:
@@ -91,6 +109,7 @@ async def from_graphiti(
     texts: Texts = False,
     said: SaidOf = None,
     report: ReportFile = None,
+    after: After = None,
     in_flight: InFlight = IN_FLIGHT,
 ) -> None:
     """Graphiti's nodes and edges as facts with their dates; JSON or lines of JSON, as APOC writes it too.
@@ -98,7 +117,8 @@ async def from_graphiti(
     The same command again goes on where it was interrupted, and adds nothing and costs nothing for the rest.
     """
     reading = _read(file, lambda files: graphiti.read(files, only, _at(said), texts))
-    await _take_in(shell, graph, reading, dry_run, report, in_flight)
+    given = _Given(graph, dry_run, report, after or (), in_flight)
+    await _take_in(shell, reading, given)
 
 
 async def from_mem0(
@@ -109,6 +129,7 @@ async def from_mem0(
     only: OnlyUser = "",
     said: SaidOf = None,
     report: ReportFile = None,
+    after: After = None,
     in_flight: InFlight = IN_FLIGHT,
 ) -> None:
     """mem0's memories, and what they were before, as texts to be understood; its relations as facts.
@@ -116,7 +137,8 @@ async def from_mem0(
     The same command again goes on where it was interrupted, and adds nothing and costs nothing for the rest.
     """
     reading = _read(file, lambda files: mem0.read(files, only, _at(said)))
-    await _take_in(shell, graph, reading, dry_run, report, in_flight)
+    given = _Given(graph, dry_run, report, after or (), in_flight)
+    await _take_in(shell, reading, given)
 
 
 async def from_csv(
@@ -126,6 +148,7 @@ async def from_csv(
     dry_run: DryRun = False,
     said: SaidOf = None,
     report: ReportFile = None,
+    after: After = None,
     in_flight: InFlight = IN_FLIGHT,
 ) -> None:
     """Rows of subject, predicate, object and dates as facts, ends and denials; the first row names columns.
@@ -133,7 +156,8 @@ async def from_csv(
     The same command again goes on where it was interrupted, and adds nothing and costs nothing for the rest.
     """
     reading = _read(file, lambda files: tables.read(files, _at(said)))
-    await _take_in(shell, graph, reading, dry_run, report, in_flight)
+    given = _Given(graph, dry_run, report, after or (), in_flight)
+    await _take_in(shell, reading, given)
 
 
 def _at(said: Dated | None) -> datetime | None:
@@ -156,33 +180,37 @@ def _read(paths: Sequence[Path], read: Callable[[Sequence[File]], Reading]) -> R
         raise complain(str(error), Exit.USAGE) from error
 
 
-async def _take_in(
-    shell: Shell, graph: str, reading: Reading, dry_run: bool, file: Path | None, in_flight: int
-) -> None:
+async def _take_in(shell: Shell, reading: Reading, given: _Given) -> None:
     """Sends all of it and reports. Exits with the code that it comes to."""
-    report = Report(reading, dry_run)
-    sending = Sending(shell.connection, graph, in_flight)
-    with _written(file, report):
-        if not dry_run:
-            await _send(shell, sending, reading, report)
+    report = Report(reading, given.graph, given.dry_run)
+    for path in given.after:
+        try:
+            report.known_from(path.read_text(encoding="utf-8").splitlines())
+        except (OSError, UnicodeDecodeError, Unreadable) as error:
+            raise complain(f"{path}: {error}", Exit.USAGE) from error
+    sending = Sending(shell.connection, given.graph, given.in_flight)
+    with _written(given.report, report):
+        if not given.dry_run:
+            await _send(shell, sending, report)
     if shell.json:
-        told = {"graphId": graph, "dryRun": dry_run, **report.to_json()}
+        told = {"graphId": given.graph, "dryRun": given.dry_run, **report.to_json()}
         shell.console.out(json.dumps(told, ensure_ascii=False, indent=2), highlight=False)
     else:
-        shell.console.print(_summary(report, dry_run), highlight=False)
+        shell.console.print(_summary(report, given.dry_run), highlight=False)
     _exit(report, sending.stopped)
 
 
-async def _send(shell: Shell, sending: Sending, reading: Reading, report: Report) -> None:
+async def _send(shell: Shell, sending: Sending, report: Report) -> None:
+    left = report.left()
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(
         *columns, console=shell.errors, transient=True, disable=not shell.errors.is_terminal
     ) as bar:
-        task = bar.add_task("importing", total=max(1, len(reading.items)))
-        async with aclosing(sending.send(reading.items)) as results:
+        task = bar.add_task("importing", total=max(1, len(left)))
+        async with aclosing(sending.send(left)) as results:
             async for key, result in results:
                 report.add(key, result)
-                bar.update(task, completed=report.done)
+                bar.advance(task)
 
 
 @contextmanager

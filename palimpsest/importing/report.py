@@ -1,14 +1,16 @@
 """Report: of every record of the files exactly one line, with what it became or why it did not."""
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from palimpsest.chats import Unreadable
 from palimpsest.dates import Dated
 from palimpsest.importing.fitting import spelt
 from palimpsest.importing.sending import Result
-from palimpsest.importing.values import Fact, Fate, Item, Key, Named, Reading, Record
+from palimpsest.importing.values import Fact, Fate, Item, Key, Named, Reading, Record, marked
 from palimpsest.v1 import common_pb2
 
 NOTHING_SAID = "nothing is said of it: an entity comes with its first fact"
@@ -28,22 +30,34 @@ class Line:
 class Report:
     """What came of a reading. Results are added as they come; without one, an item was not sent."""
 
-    def __init__(self, reading: Reading, dry_run: bool = False) -> None:
+    def __init__(self, reading: Reading, graph: str, dry_run: bool = False) -> None:
         self._reading = reading
+        self._graph = graph
         self._without = Result(Fate.READY if dry_run else Fate.UNSENT)
         self._results: dict[Key, Result] = {}
 
     def add(self, key: Key, result: Result) -> None:
         self._results[key] = result
 
+    def known_from(self, reports: Iterable[str]) -> None:
+        """Takes what lines of earlier reports of the same graph tell as taken in. Raises Unreadable."""
+        marks: set[str] = set()
+        for number, line in enumerate(reports, 1):
+            try:
+                marks.update(json.loads(line).get("marks", ()))
+            except (ValueError, AttributeError, TypeError) as error:
+                raise Unreadable(f"line {number} is none of a report") from error
+        for key in self._reading.items:
+            if marked(self._graph, key) in marks:
+                self.add(key, Result(Fate.KNOWN))
+
+    def left(self) -> dict[Key, Item]:
+        """Facts and texts of which nothing is known yet."""
+        return {key: item for key, item in self._reading.items.items() if key not in self._results}
+
     @property
     def spent_micros(self) -> int:
         return sum(one.spent_micros for one in self._results.values())
-
-    @property
-    def done(self) -> int:
-        """Facts and texts of which the end is known."""
-        return len(self._results)
 
     def lines(self) -> Iterator[Line]:
         """One for each record, in the order in which they were read."""
@@ -70,6 +84,9 @@ class Report:
 
     def total(self) -> Counter[Fate]:
         return sum(self.fates().values(), Counter())
+
+    def _is_there(self, key: Key) -> bool:
+        return self._results.get(key, self._without).fate in (Fate.IMPORTED, Fate.KNOWN)
 
     def _items(self) -> Iterator[Item]:
         return iter(self._reading.items.values())
@@ -117,6 +134,7 @@ class Report:
             "sameAs": record.same_as,
             "becomes": [_item(self._reading.items[key]) for key in record.items],
             "notCarried": record.notes,
+            "marks": [marked(self._graph, key) for key in record.items if self._is_there(key)],
         }
         return {name: value for name, value in told.items() if value}
 

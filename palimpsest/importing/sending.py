@@ -6,7 +6,6 @@ that it knows for nothing; of a longer export only calls that hold something new
 """
 
 import asyncio
-import hashlib
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from palimpsest.errors import (
     Unauthenticated,
     error_of_status,
 )
-from palimpsest.importing.values import Fact, Fate, Item, Key, Words
+from palimpsest.importing.values import Fact, Fate, Item, Key, Words, marked
 from palimpsest.texts import Text
 from palimpsest.v1 import job_pb2, memory_ingest_pb2
 from palimpsest.watching import FINAL, wait_for
@@ -155,7 +154,7 @@ class Sending:
                     return Result(Fate.KNOWN)
                 job = await wait_for(self._connection, answer.job.job_id)
                 if job.state != job_pb2.JOB_STATE_SUCCEEDED:
-                    raise error_of_status(job.error)
+                    return Result(Fate.REFUSED, str(error_of_status(job.error)))
                 return Result(Fate.IMPORTED, spent_micros=job.credits.spent_micros)
             except OutOfCredits as error:
                 self._stopped = error
@@ -177,7 +176,7 @@ class Sending:
 
     def _request_id(self, key: Key) -> str:
         """Of the graph as well: ids of calls are a tenant's, and two graphs may be given the same file."""
-        return "import-" + hashlib.sha256(f"{self._graph}\0{key}".encode()).hexdigest()[:56]
+        return f"import-{marked(self._graph, key)}"
 
 
 def _said(text: Text) -> tuple[int, str]:

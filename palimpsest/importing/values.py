@@ -176,6 +176,11 @@ class Reading:
         self.records.append(Record(place, kind, why=why, left_out=True))
 
 
+def marked(graph: str, key: Key) -> str:
+    """A name of a fact or text in a graph, to be known by in calls and reports: 40 hex digits."""
+    return _digest(graph, key)[:40]
+
+
 def _entity(named: Named) -> entity_pb2.EntityRef:
     return entity_pb2.EntityRef(name=named.name, type=named.type)
 
