@@ -40,7 +40,15 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(os.environ.get("PALIMPSEST_HYPOTHESIS", "dev"))
 
 
-UP = {"test_cli", "test_foreign_client", "test_hostile_words", "test_readme", "test_telemetry", "test_client"}
+UP = {
+    "test_cli",
+    "test_client",
+    "test_foreign_client",
+    "test_hostile_words",
+    "test_pages",
+    "test_readme",
+    "test_telemetry",
+}
 """Files whose tests share one `palimpsest up`."""
 
 

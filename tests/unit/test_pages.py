@@ -1,0 +1,71 @@
+"""What people read is in step with protos, kernel and itself, in both languages; all that is typed runs."""
+
+import pytest
+
+from scripts import api_page, timeline_figure
+from tests.machine import ROOT
+from tests.pages import OTHER, RUNNABLE, Block, Page, pages, shows
+
+PAGES = pages()
+ELSEWHERE = ("https://", "http://", "mailto:")
+
+
+def test_the_reference_is_what_the_protos_say() -> None:
+    assert api_page.PAGE.read_text(encoding="utf-8") == api_page.page(), "python scripts/api_page.py"
+
+
+def test_the_picture_is_what_the_kernel_derives() -> None:
+    assert timeline_figure.FIGURE.read_text(encoding="utf-8") == timeline_figure.figure(), (
+        "python scripts/timeline_figure.py"
+    )
+
+
+def test_every_block_runs_or_says_why_not() -> None:
+    unknown = [
+        str(block) for page in PAGES for block in page.blocks if block.language not in RUNNABLE | OTHER
+    ]
+    assert not unknown, f"name the language: one that runs {RUNNABLE}, or one that nobody types {OTHER}"
+
+
+def test_a_reason_is_given_only_where_something_would_run() -> None:
+    idle = [str(b) for page in PAGES for b in page.blocks if b.reason and b.language not in RUNNABLE]
+    assert not idle
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Page) -> None:
+    lost = [link for link in page.links if not link.startswith(ELSEWHERE) and not leads(page, link)]
+    assert not lost
+
+
+def leads(page: Page, link: str) -> bool:
+    name, _, anchor = link.partition("#")
+    target = (page.path.parent / name).resolve() if name else page.path
+    return target.exists() and (not anchor or anchor in Page(target.relative_to(ROOT).as_posix()).anchors)
+
+
+def test_blocks_are_read_as_they_are_written() -> None:
+    refused = "a\n\n<!-- not run: no cluster -->\n```console\nkubectl\n```\n\n"
+    source = refused + "```python\n1\n```\n\n```text\n2\n```\n"
+    page = Page("x.md")
+    page.__dict__["source"] = source
+    assert page.blocks == (
+        Block("x.md", 4, "console", "kubectl\n", "no cluster"),
+        Block("x.md", 8, "python", "1\n", output="2\n"),
+        Block("x.md", 12, "text", "2\n"),
+    )
+    assert [block.runs for block in page.blocks] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "is_shown"),
+    [
+        ("job … done\n", "job 0f6c done \n", True),
+        ("a\nb", "a", False),
+        ("a", "a\nb", False),
+        ("a.c", "abc", False),
+        ("", "", True),
+    ],
+)
+def test_outputs_are_compared(expected: str, printed: str, is_shown: bool) -> None:
+    assert shows(expected, printed) is is_shown
