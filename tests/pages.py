@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from tests.machine import ROOT
@@ -99,17 +99,31 @@ def _blocks(page: str, source: str) -> Iterator[Block]:
         )
 
 
+@cache
+def page_of(name: str) -> Page:
+    """The page of a path from the root, read once."""
+    return Page(name)
+
+
 def pages() -> list[Page]:
     """Every page for users and operators; decisions, changes and the notes of folders are not theirs."""
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "runbooks").glob("*.md")]
     found.append(ROOT / "k8s" / "README.md")
     names = sorted(path.relative_to(ROOT).as_posix() for path in found)
-    return [Page(name) for name in names if name != "CHANGELOG.md"]
+    return [page_of(name) for name in names if name != "CHANGELOG.md"]
 
 
 def shows(expected: str, printed: str) -> bool:
-    """Whether a page's output is what was printed; `…` stands for whatever changes from run to run."""
-    want, got = ([line.rstrip() for line in text.strip().splitlines()] for text in (expected, printed))
-    return len(want) == len(got) and all(
-        re.fullmatch(re.escape(line).replace("…", ".*"), other) for line, other in zip(want, got, strict=True)
+    """Whether a page's output is what was printed.
+
+    `…` stands for whatever changes from run to run, a line of it alone for any number of lines.
+    """
+    want = "".join(
+        "(?:.*\n)*" if line == "…" else re.escape(line).replace("…", ".*") + "\n"
+        for line in _trimmed(expected)
     )
+    return re.fullmatch(want, "".join(f"{line}\n" for line in _trimmed(printed))) is not None
+
+
+def _trimmed(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]

@@ -4,13 +4,14 @@ import contextlib
 import io
 import os
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.up_process import UpProcess, clean_environment, program
-from tests.pages import Block, Page, shows
+from tests.pages import RUNNABLE, Block, Page, shows
 
 _ENVIRONMENT = "environment-of-the-reader"
 
@@ -29,10 +30,10 @@ class Reader:
         """What each block has printed, by its line."""
         self._names: dict[str, Any] = {"__name__": "__main__"}
 
-    def read(self, page: Page) -> None:
+    def read(self, page: Page, languages: Collection[str] = RUNNABLE) -> None:
         """Runs the page's examples in their order. Fails where one fails or prints what it does not show."""
         for block in page.blocks:
-            if block.runs:
+            if block.runs and block.language in languages:
                 printed = self.python(block) if block.language == "python" else self.console(block.text)
                 self.printed[block.line] = printed
                 if block.output is not None:

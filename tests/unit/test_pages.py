@@ -1,12 +1,33 @@
 """What people read is in step with protos, kernel and itself, in both languages; all that is typed runs."""
 
+import re
+from collections import Counter
+
 import pytest
 
 from scripts import api_page, timeline_figure
 from tests.machine import ROOT
-from tests.pages import OTHER, RUNNABLE, Block, Page, pages, shows
+from tests.pages import OTHER, RUNNABLE, Block, Page, page_of, pages, shows
 
 PAGES = pages()
+BLOCKS = [block for page in PAGES for block in page.blocks]
+NOT_RUN = {
+    "CONTRIBUTING.md": 2,
+    "README.md": 4,
+    "README.zh-CN.md": 4,
+    "docs/command-line.md": 2,
+    "docs/cookbook.md": 1,
+    "docs/erasing.md": 1,
+    "docs/operations.md": 6,
+    "docs/operators-guide.md": 1,
+    "docs/production.md": 1,
+    "docs/quickstart.md": 3,
+    "k8s/README.md": 4,
+}
+"""By page, how many examples give a reason why they do not run."""
+TWINS = (page_of("README.md"), page_of("README.zh-CN.md"))
+CALL = re.compile(r"\b(?:[A-Z][a-z]+){2,}\b")
+"""Names of calls and products: the same in every language."""
 ELSEWHERE = ("https://", "http://", "mailto:")
 
 
@@ -21,15 +42,18 @@ def test_the_picture_is_what_the_kernel_derives() -> None:
 
 
 def test_every_block_runs_or_says_why_not() -> None:
-    unknown = [
-        str(block) for page in PAGES for block in page.blocks if block.language not in RUNNABLE | OTHER
-    ]
+    unknown = [str(block) for block in BLOCKS if block.language not in RUNNABLE | OTHER]
     assert not unknown, f"name the language: one that runs {RUNNABLE}, or one that nobody types {OTHER}"
 
 
 def test_a_reason_is_given_only_where_something_would_run() -> None:
-    idle = [str(b) for page in PAGES for b in page.blocks if b.reason and b.language not in RUNNABLE]
+    idle = [str(block) for block in BLOCKS if block.reason and block.language not in RUNNABLE]
     assert not idle
+
+
+def test_what_does_not_run_is_known() -> None:
+    """One more is a decision: most can run."""
+    assert Counter(block.page for block in BLOCKS if block.reason) == NOT_RUN
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -41,7 +65,7 @@ def test_links_lead_somewhere(page: Page) -> None:
 def leads(page: Page, link: str) -> bool:
     name, _, anchor = link.partition("#")
     target = (page.path.parent / name).resolve() if name else page.path
-    return target.exists() and (not anchor or anchor in Page(target.relative_to(ROOT).as_posix()).anchors)
+    return target.exists() and (not anchor or anchor in page_of(target.relative_to(ROOT).as_posix()).anchors)
 
 
 def test_blocks_are_read_as_they_are_written() -> None:
@@ -64,8 +88,33 @@ def test_blocks_are_read_as_they_are_written() -> None:
         ("a\nb", "a", False),
         ("a", "a\nb", False),
         ("a.c", "abc", False),
+        ("a\n…\nd", "a\nb\nc\nd", True),
+        ("a\n…", "a", True),
+        ("a\n…\nd", "a\nb", False),
         ("", "", True),
     ],
 )
 def test_outputs_are_compared(expected: str, printed: str, is_shown: bool) -> None:
     assert shows(expected, printed) is is_shown
+
+
+def test_the_two_languages_show_the_same() -> None:
+    """What is typed and shown is letter for letter the same, and so is where the links lead."""
+    english, chinese = TWINS
+    assert [level for level, _ in english.headings] == [level for level, _ in chinese.headings]
+    assert [part(block) for block in english.blocks] == [part(block) for block in chinese.blocks]
+    assert Counter(english.links) - Counter(["README.zh-CN.md"]) == (
+        Counter(chinese.links) - Counter(["README.md"])
+    )
+    for mark in ("\n\n", "\n* ", "\n| ", "\n\n**"):
+        assert english.prose.count(mark) == chinese.prose.count(mark), mark
+
+
+def test_the_two_languages_name_the_same() -> None:
+    english, chinese = TWINS
+    for name in (re.compile(r"`[^`\n]+`"), CALL):
+        assert Counter(name.findall(english.prose)) == Counter(name.findall(chinese.prose))
+
+
+def part(block: Block) -> tuple[str, str, str]:
+    return block.language, block.text, block.reason
