@@ -78,8 +78,8 @@ FLAGS: Final = {"required": "required", "unique": "all different", "defined_only
 HEAD: Final = """\
 # The API
 
-Generated from `protos/palimpsest/v1` by `python scripts/api_page.py`. Stubs for other languages are made from the same
-files.
+Generated from `protos/palimpsest/v1` by `python scripts/api_page.py`. Stubs for other languages are made from
+the same files.
 """
 
 
