@@ -108,7 +108,7 @@ def page_of(name: str) -> Page:
 def pages() -> list[Page]:
     """Every page for users and operators; decisions, changes and the notes of folders are not theirs."""
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "runbooks").glob("*.md")]
-    found.append(ROOT / "k8s" / "README.md")
+    found += [ROOT / "k8s" / "README.md", *(ROOT / "examples").glob("*/README.md")]
     names = sorted(path.relative_to(ROOT).as_posix() for path in found)
     return [page_of(name) for name in names if name != "CHANGELOG.md"]
 
