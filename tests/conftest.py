@@ -40,7 +40,16 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(os.environ.get("PALIMPSEST_HYPOTHESIS", "dev"))
 
 
-UP = {"test_cli", "test_foreign_client", "test_hostile_words", "test_readme", "test_telemetry", "test_client"}
+UP = {
+    "test_cli",
+    "test_client",
+    "test_examples",
+    "test_foreign_client",
+    "test_hostile_words",
+    "test_node_client",
+    "test_readme",
+    "test_telemetry",
+}
 """Files whose tests share one `palimpsest up`."""
 
 

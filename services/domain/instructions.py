@@ -50,7 +50,7 @@ _SHAPES = (
     r"[^\n]{0,20}?\b(?:prompts?|instructions|api keys?|secrets?|passwords?)\b",
     # the marks of other prompts
     r"</?(?:system|assistant|instructions?|turns?|output)>|\[/?INST\]|<\|\w+\|>"
-    r"|^#{2,}\s*(?:system|instruction)|^system\s*:",
+    r"|(?m:^)\s*(?:#{2,}\s*(?:system|instruction)|system\s*:)",
     # German, French, Spanish
     r"\b(?:ignorier\w*|missacht\w*|vergiss|ignore[zs]|oublie[zs]?|ignora|olvida)\b[^\n]{0,40}?"
     r"\b(?:anweisung\w*|instruc\w+|consignes|regeln|reglas)",

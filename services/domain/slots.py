@@ -1,7 +1,7 @@
 """Slots: what competes. Which statements derive as one, which contradict, where the answer is contested."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from services.domain.graph import Literal, Statement
@@ -96,6 +96,11 @@ class Competition:
     """Pairs that would contradict, had a user not said that they are compatible."""
     content: Callable[[StatementId], str]
     """The text of a shown statement's object, to break ties by."""
+    further: Mapping[StatementId, Collection[Hashable]]
+    """All slots of a statement that is in several, of which `rivals` knows one."""
+
+    def slots(self, statement: StatementId) -> Collection[Hashable]:
+        return self.further.get(statement) or (self.rivals.slot(statement),)
 
 
 def counting_verdicts(verdicts: Iterable[Verdict]) -> dict[Pair, Verdict]:
@@ -125,7 +130,7 @@ def competition(
     counting = counting_verdicts(verdicts)
     joined = _joined(statements, counting, reading)
     shown = _shown(known, joined, claims, reading)
-    main, several = _main_slots(statements, shown, cardinality, reading)
+    main, further, several = _main_slots(statements, shown, cardinality, reading)
     # A class of duplicates that is in several slots competes in each of them.
     contradicting = several | {
         pair
@@ -148,6 +153,7 @@ def competition(
         rivals=Rivals(main, both_ways(same_slot), both_ways(judged - compatible)),
         exempted=frozenset(same_slot | (compatible & contradicting)),
         content=lambda id: reading.content(known[id]),
+        further=further,
     )
 
 
@@ -195,10 +201,11 @@ def flagged(spans: Sequence[DerivedSpan], among: Competition) -> tuple[DerivedSp
     """
     by_slot: defaultdict[Hashable, list[int]] = defaultdict(list)
     for at, span in enumerate(spans):
-        by_slot[among.rivals.slot(span.statement)].append(at)
+        for slot in among.slots(span.statement):
+            by_slot[slot].append(at)
     contested: set[int] = set()
-    for slot in by_slot.values():
-        contested |= _there_and_back(spans, slot, among.rivals)
+    for order in by_slot.values():
+        contested |= _there_and_back(spans, order, among.rivals)
     if among.rivals.judged or among.exempted:
         contested |= _contested_by_verdicts(spans, among)
     if not contested:
@@ -215,7 +222,7 @@ def _contested_by_verdicts(spans: Sequence[DerivedSpan], among: Competition) -> 
         by_statement[span.statement].append(at)
     for one, others in among.rivals.judged.items():
         for other in others:
-            if one < other:
+            if one < other and set(among.slots(one)).isdisjoint(among.slots(other)):
                 both = sorted(by_statement[one] + by_statement[other])
                 contested |= _there_and_back(spans, both, among.rivals)
     for one, other in among.exempted:
@@ -310,8 +317,8 @@ def _main_slots(
     shown: Mapping[StatementId, StatementId],
     cardinality: CardinalityOf,
     reading: Reading,
-) -> tuple[dict[StatementId, Hashable], set[Pair]]:
-    """One slot for each statement that has any, and the pairs that further slots set against each other."""
+) -> tuple[dict[StatementId, Hashable], dict[StatementId, set[Hashable]], set[Pair]]:
+    """One slot for each statement that has any; all of those that have several, and the pairs these add."""
     main: dict[StatementId, Hashable] = {}
     slots: dict[Hashable, Hashable] = {}
     further: dict[StatementId, set[Hashable]] = {}
@@ -329,7 +336,7 @@ def _main_slots(
                 if first != slot:
                     further.setdefault(id, {first}).add(slot)
     if not further:
-        return main, set()
+        return main, further, set()
     # The largest: of one that many are in, no pairs are made.
     main.update((id, max(found, key=lambda slot: (sizes[slot], repr(slot)))) for id, found in further.items())
     members: defaultdict[Hashable, list[StatementId]] = defaultdict(list)
@@ -343,7 +350,7 @@ def _main_slots(
         for other in members[slot]
         if one != other and main[one] != main[other]
     }
-    return main, pairs
+    return main, further, pairs
 
 
 def _between(verdicts: Iterable[Verdict], shown: Mapping[StatementId, StatementId]) -> dict[Pair, Verdict]:

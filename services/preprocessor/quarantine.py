@@ -13,6 +13,8 @@ from services.preprocessor.draft import Draft
 def held_back(draft: Draft) -> Draft:
     """The draft with each chunk held back of which a sentence is shaped like an order to this memory."""
     held = {episode.id for episode in draft.episodes if instruction_spans(episode.text)}
+    # What begins a message stands behind its speaker's name in the chunk.
+    held |= {passage.episode for passage in draft.passages if instruction_spans(passage.text)}
     if not held:
         return draft
     return replace(

@@ -256,4 +256,6 @@ def _environment(settings: RaySettings, folder: Path) -> dict[str, str]:
         environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
         environment.pop("RAY_AUTH_TOKEN", None)
         environment.pop("RAY_ADDRESS", None)
+        # Ray gives way to all else on its machine; the gateway beside it would only wait for its answers.
+        environment.setdefault("RAY_worker_niceness", "0")
     return environment

@@ -73,5 +73,10 @@ async def test_serve_lists_the_five_applications(on_ray: UpProcess) -> None:
     assert all(bytes([0x0A, len(name)]) + name.encode() in listed for name in ServiceName), listed
 
 
+def test_no_process_gives_way_to_the_gateway_that_waits_for_it(on_ray: UpProcess) -> None:
+    gateway, *others = on_ray.family()
+    assert {process.nice() for process in others} == {gateway.nice()}
+
+
 def test_nothing_listens_beyond_loopback(on_ray: UpProcess) -> None:
     assert beyond_loopback(on_ray.family()) == []

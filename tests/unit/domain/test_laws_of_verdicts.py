@@ -12,18 +12,19 @@ from services.domain.ids import RecordId
 from services.domain.instants import Interval
 from services.domain.predicates import Cardinality
 from services.domain.records import Claim, Judge, Source, Verdict, VerdictKind
-from services.domain.slots import Competition, competition
+from services.domain.slots import Competition, Pair, competition
 from services.domain.timeline import DerivedSpan
 from tests.unit.domain.ledger import statement
 from tests.unit.domain.worlds import DAYS, MAYBE
 
 FACTS = [statement("likes", target) for target in ("grog", "jam", "rum", "tea")]
-FACTS += [statement("lives_in", target) for target in ("Oslo", "Rome")]
-SINGLE = statement("lives_in", "Oslo").predicate
-
+FACTS += [statement("lives_in", target) for target in ("Oslo", "Paris", "Rome")]
+FACTS += [statement("stays_in", target) for target in ("Bern", "Rome")]
+SINGLE = {fact.predicate for fact in FACTS[4:]}
+PAIRS = list(combinations(sorted(fact.id for fact in FACTS), 2))
 
 TOLD = list(product(FACTS, DAYS, MAYBE, [True, False]))
-JUDGED = list(product(combinations(sorted(fact.id for fact in FACTS), 2), VerdictKind, Judge, DAYS))
+JUDGED = list(product(PAIRS, VerdictKind, Judge, DAYS))
 
 
 @st.composite
@@ -46,19 +47,24 @@ def verdicts(draw: st.DrawFn) -> list[Verdict]:
 
 
 def cardinality(predicate: str) -> Cardinality:
-    return Cardinality.SINGLE if predicate == SINGLE else Cardinality.MULTI
+    return Cardinality.SINGLE if predicate in SINGLE else Cardinality.MULTI
 
 
 Spans = Sequence[DerivedSpan]
 
 
-@given(claims(), verdicts())
-def test_the_laws_of_verdicts_hold(said: list[Claim], judged: list[Verdict]) -> None:
+@given(claims(), verdicts(), st.sampled_from(PAIRS))
+def test_the_laws_of_verdicts_hold(said: list[Claim], judged: list[Verdict], pair: Pair) -> None:
     competing = competition(FACTS, said, judged, cardinality)
-    spans = derive(SlotRecords(tuple(FACTS), tuple(said), verdicts=tuple(judged)), cardinality)
+    spans = derived(said, judged)
     where_a_claim_begins_its_class_holds_or_what_contradicts_it(said, competing, spans)
     at_every_time_after_the_first_claim_something_of_each_closure_holds(spans)
     a_statement_that_derives_as_another_has_no_span_of_its_own(said, competing, spans)
+    that_rivals_contradict_is_no_news(said, judged, pair, competing, spans)
+
+
+def derived(said: list[Claim], judged: list[Verdict]) -> Spans:
+    return derive(SlotRecords(tuple(FACTS), tuple(said), verdicts=tuple(judged)), cardinality)
 
 
 def where_a_claim_begins_its_class_holds_or_what_contradicts_it(
@@ -81,3 +87,12 @@ def a_statement_that_derives_as_another_has_no_span_of_its_own(
     assert {span.statement for span in spans} <= set(competing.shown.values())
     claimed: list[Statement] = [one for one in FACTS if any(claim.statement == one.id for claim in said)]
     assert {competing.shown[one.id] for one in claimed} <= {claim.statement for claim in said}
+
+
+def that_rivals_contradict_is_no_news(
+    said: list[Claim], judged: list[Verdict], pair: Pair, competing: Competition, spans: Spans
+) -> None:
+    """A verdict that says so changes nothing, nor where the answer is contested."""
+    if competing.rivals(*(competing.shown[one] for one in pair)):
+        told = Verdict(RecordId("no news"), *pair, VerdictKind.CONTRADICTS, Judge.USER, DAYS[-1])
+        assert derived(said, [*judged, told]) == spans

@@ -206,6 +206,30 @@ def test_there_and_back_of_judged_statements_is_contested() -> None:
     assert [span.contested for span in made.derived()] == [True, True, True]
 
 
+@pytest.mark.parametrize("judge", Judge)
+def test_a_verdict_on_two_of_a_slot_makes_no_contest_of_a_longer_way(judge: Judge) -> None:
+    made = ledger(OSLO, PARIS, ROME)
+    for number, one in enumerate((OSLO, ROME, PARIS, OSLO)):
+        made.commit(claim(f"claim {number}", one.id, None, None, f"202{number}-01-01"))
+    before = made.derived()
+    assert not any(span.contested for span in before)
+    made.commit(verdict(OSLO, PARIS, CONTRADICTS, judge))
+    assert made.derived() == before
+
+
+@pytest.mark.parametrize("larger", ["works_at", "employed_by"])
+def test_what_is_in_two_slots_comes_between_the_others_of_both(larger: str) -> None:
+    """Google, whose two statements derive as one, is in both; which of the slots is larger has no say."""
+    acme, bosch = statement("employed_by", "Acme"), statement("employed_by", "Bosch")
+    more = [statement(larger, name) for name in ("Globex", "Initech", "Umbrella")]
+    made = Ledger(single=["works_at", "employed_by"])
+    made.knows(AT_GOOGLE, FOR_GOOGLE, acme, bosch, *more)
+    made.commit(verdict(AT_GOOGLE, FOR_GOOGLE, DUPLICATE))
+    for number, one in enumerate((acme, bosch, AT_GOOGLE, acme)):
+        made.commit(claim(f"claim {number}", one.id, None, None, f"202{number}-01-01"))
+    assert [span.contested for span in made.derived()] == [False] * 4
+
+
 def test_stated_moves_are_not_contested() -> None:
     made = ledger(PARIS, ROME)
     for number, one in enumerate((PARIS, ROME, PARIS)):
