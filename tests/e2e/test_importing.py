@@ -139,7 +139,10 @@ async def test_a_table_ends_in_its_timelines(memory: Memory, take_in: Import) ->
     assert await memory.timeline("Ana Moser", "height_in_cm") == [("171.0", "2024-01-10", "")]
 
 
-async def test_a_second_run_adds_nothing_and_costs_nothing(memory: Memory, take_in: Import) -> None:
+@pytest.mark.slow
+async def test_a_second_run_with_texts_adds_nothing_and_costs_nothing(
+    memory: Memory, take_in: Import
+) -> None:
     first = await take_in("graphiti", "graphiti.json", texts=True)
     assert first.fates["imported"] == 9
     spent = await balance(memory.tenant)
@@ -151,6 +154,15 @@ async def test_a_second_run_adds_nothing_and_costs_nothing(memory: Memory, take_
     assert again.told["spentMicros"] == "0"
 
 
+async def test_a_second_run_adds_nothing(memory: Memory, take_in: Import) -> None:
+    await take_in("csv", "facts.csv")
+    claims, spent = await memory.claims(), await balance(memory.tenant)
+    again = await take_in("csv", "facts.csv", said="2025-08-01")
+    assert again.fates == {"known": 7, "same": 1, "refused": 5}
+    assert (await memory.claims(), await balance(memory.tenant)) == (claims, spent)
+
+
+@pytest.mark.slow
 async def test_a_longer_export_adds_what_is_new(memory: Memory, take_in: Import, tmp_path: Path) -> None:
     """Also where rows don't tell when they were said: the file is another, the rows are not."""
     table, report = tmp_path / "more.csv", tmp_path / "report.jsonl"
