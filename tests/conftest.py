@@ -43,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 UP = {
     "test_cli",
     "test_client",
+    "test_examples",
     "test_foreign_client",
     "test_hostile_words",
     "test_node_client",
