@@ -47,8 +47,9 @@ lock: setup ## Resolves pyproject.toml into constraints.txt, and what servers ne
 	$(LOCK) --constraint constraints.txt --extra server --group build pyproject.toml -o constraints-server.txt
 
 .PHONY: protos
-protos: setup ## Generates the Python stubs from protos/.
+protos: setup ## Generates the Python stubs and docs/api.md from protos/.
 	$(BIN)/python scripts/protos.py
+	$(BIN)/python scripts/api_page.py
 
 .PHONY: fmt
 fmt: setup ## Formats Python and protos, mends what ruff can mend.
