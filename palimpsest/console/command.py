@@ -12,8 +12,8 @@ import typer
 import uvicorn
 from starlette.types import ASGIApp
 
+from palimpsest import local
 from palimpsest.cli.exits import Exit, complain
-from palimpsest.cli.shell import find_target
 from palimpsest.connection import Connection
 from palimpsest.console.app import make_app
 from palimpsest.console.guards import LOOPBACK
@@ -61,7 +61,7 @@ def command(
             f"can't listen on {address}: {error.strerror}; port 0 takes a free one", Exit.USAGE
         ) from error
     with listening:
-        asyncio.run(_serve(listening, find_target(target)[0], tls, page, allow_changes, with_parent))
+        asyncio.run(_serve(listening, local.find(target)[0], tls, page, allow_changes, with_parent))
 
 
 def loopback(address: str) -> tuple[str, int]:
