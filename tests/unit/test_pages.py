@@ -69,6 +69,12 @@ def leads(page: Page, link: str) -> bool:
     return target.exists() and (not anchor or anchor in page_of(target.relative_to(ROOT).as_posix()).anchors)
 
 
+def test_the_index_names_every_page() -> None:
+    index = page_of("docs/README.md")
+    beside = {page.path.name for page in PAGES if page.path.parent == index.path.parent} - {"README.md"}
+    assert beside <= set(index.links)
+
+
 def test_blocks_are_read_as_they_are_written() -> None:
     refused = "a\n\n<!-- not run: no cluster -->\n```console\nkubectl\n```\n\n"
     source = refused + "```python\n1\n```\n\n```text\n2\n```\n"
