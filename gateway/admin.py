@@ -16,14 +16,15 @@ from gateway.main import open_gateway_stores
 from gateway.settings import GatewaySettings
 from gateway.settings_page import PROCESSES, in_use, page
 from gateway.store.stores import Stores
+from palimpsest.cli.lines import OneLine
 from services.stores.errors import StoreError
 
 Answer = TypeVar("Answer")
 
 app = typer.Typer(
     help="Runs a Palimpsest installation. Works on the databases that the settings name, server up or not.",
+    cls=OneLine,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
