@@ -75,7 +75,7 @@ node: ## Installs the npm packages of examples/node; where that can't be, tests 
 	  || { rm -rf $(NODE)/node_modules; echo "npm ci failed: the tests of $(NODE) are skipped; with CI=true they fail" >&2; }; fi
 
 .PHONY: test
-test: setup node ## The tests of every day (200 examples a law, fewer of whole stores); nine minutes.
+test: setup node ## The tests of every day (200 examples a law, fewer of whole stores); eight minutes.
 	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-ci} $(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 .PHONY: test-all
