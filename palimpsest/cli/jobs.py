@@ -248,9 +248,7 @@ def receipt_of(receipt: job_pb2.JobReceipt) -> RenderableType:
             f"{stage.duration_millis:,}",
         )
     if receipt.engine == "offline":
-        engine = (
-            "[bold black on yellow] engine: offline [/] rules for English understood this, no language model"
-        )
+        engine = "[bold black on yellow] engine: offline [/] rules for English and Chinese, no language model"
     else:
-        engine = f"engine: {escape(receipt.engine)}"
+        engine = f"engine: {escape(receipt.engine) or 'none was asked'}"
     return Group(engine, table) if receipt.stages else engine
