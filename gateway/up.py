@@ -225,7 +225,7 @@ def _tell(console: Console, running: Running, data_dir: Path, log: Path) -> None
         console.print(f"metrics   http://127.0.0.1:{running.gateway.metrics_port}/metrics")
     if running.engine == "offline":
         console.print(
-            "[yellow]engine    offline: rules for English, no language model[/yellow]\n"
+            "[yellow]engine    offline: rules for English and Chinese, no language model[/yellow]\n"
             "[dim]          PALIMPSEST_ENGINE=openai takes a real one[/dim]"
         )
     console.print("Ctrl-C stops.")

@@ -38,7 +38,9 @@ def _deferred(name: str) -> Callable[[typer.Context], None]:
         with Console(stderr=True).status("loading …"):  # a server takes seconds to import
             loaded = load(name, entry_points(group=GROUP))
         command = typer.main.get_command(loaded)
-        command.main(args=list(context.args), prog_name=f"palimpsest {name}")
+        # Its usage errors are told by the program; what it returns is the code of its exit.
+        code = command.main(list(context.args), f"palimpsest {name}", standalone_mode=False)
+        raise typer.Exit(code if isinstance(code, int) else 0)
 
     return run
 
