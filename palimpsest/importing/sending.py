@@ -154,9 +154,10 @@ class Sending:
             try:
                 answer = await self._connection.call(self._connection.memory.AssertTriples, request)
                 # The answer to an earlier try may have been lost on its way.
-                if answer.replayed and answer.job.state in FINAL and not unsure:
+                job, ended = answer.job, answer.job.state in FINAL
+                if answer.replayed and ended and not unsure:
                     return Result(Fate.KNOWN)
-                job = await wait_for(self._connection, answer.job.job_id)
+                job = job if ended else await wait_for(self._connection, job.job_id)
                 if job.state != job_pb2.JOB_STATE_SUCCEEDED:
                     return Result(Fate.REFUSED, str(error_of_status(job.error)))
                 return Result(Fate.IMPORTED, spent_micros=job.credits.spent_micros)
