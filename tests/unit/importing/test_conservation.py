@@ -160,13 +160,13 @@ def cycled(drawn: Sequence[Result | None]) -> Callable[[int], Result | None]:
 
 
 @given(files(nodes | edges | episodes, ["nodes", "edges"], SOME_NODES), st.booleans(), outcomes)
-@settings(max_examples=one_in(4))
+@settings(max_examples=one_in(10))
 def test_of_graphiti(file: tuple[File, list[Any]], texts: bool, drawn: Sequence[Result | None]) -> None:
     conserved(graphiti.read([file[0]], texts=texts), len(file[1]), cycled(drawn))
 
 
 @given(files(memories | relations | histories, ["results", "relations"]), outcomes)
-@settings(max_examples=one_in(4))
+@settings(max_examples=one_in(10))
 def test_of_mem0(file: tuple[File, list[Any]], drawn: Sequence[Result | None]) -> None:
     carried = [one.get("history") for one in file[1] if isinstance(one, dict)]
     inner = sum(len(one) for one in carried if isinstance(one, list))
@@ -196,10 +196,12 @@ rows = st.tuples(*(mostly(values, cells) for values in COLUMNS.values())).map(li
     st.sampled_from(["\n", "\r\n"]),
     outcomes,
 )
-@settings(max_examples=one_in(4))
+@settings(max_examples=one_in(10))
 def test_of_tables(told: list[list[str]], delimiter: str, end: str, drawn: Sequence[Result | None]) -> None:
     out = StringIO()
-    csv.writer(out, delimiter=delimiter, lineterminator=end).writerows([list(COLUMNS), *told])
+    csv.writer(out, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_ALL).writerows(
+        [list(COLUMNS), *told]
+    )
     full = [row for row in told if any(cell.strip() for cell in row)]
     reading = tables.read([File("f.csv", out.getvalue(), CHANGED)])
     conserved(reading, len(full), cycled(drawn))
@@ -207,7 +209,7 @@ def test_of_tables(told: list[list[str]], delimiter: str, end: str, drawn: Seque
 
 
 @given(st.text(max_size=200), st.sampled_from(["f.json", "f.jsonl", "f.csv"]))
-@settings(max_examples=one_in(2))
+@settings(max_examples=one_in(10))
 def test_any_file_is_read_or_refused(text: str, name: str) -> None:
     """Never a crash: Unreadable for the file, or a reason for the record."""
     file = File(name, text, CHANGED)
