@@ -15,6 +15,7 @@ _HELP: Mapping[str, str] = {
     "up": "Starts stores, services and gateway on this machine; Ctrl-C stops them.",
     "gateway": "Starts a gateway before services that run elsewhere.",
     "mcp": "Serves one graph to assistants that speak the Model Context Protocol.",
+    "console": "Serves a web page that shows what a memory holds.",
 }
 """What our own say of themselves, so that listing commands need not import a server."""
 
@@ -46,7 +47,7 @@ def _deferred(name: str) -> Callable[[typer.Context], None]:
 
 def extra_of(name: str) -> str:
     """What to install for a command."""
-    return "palimpsest-memory[mcp]" if name == "mcp" else SERVER_EXTRA
+    return f"palimpsest-memory[{name}]" if name in ("mcp", "console") else SERVER_EXTRA
 
 
 def load(name: str, points: Iterable[EntryPoint]) -> typer.Typer:
