@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protovalidate import Validator
 
+from palimpsest.chats import Unreadable
 from palimpsest.importing import graphiti, mem0, tables
 from palimpsest.importing.reading import File
 from palimpsest.importing.report import Report
@@ -216,6 +217,6 @@ def test_any_file_is_read_or_refused(text: str, name: str) -> None:
     for read in (graphiti.read, mem0.read, tables.read):
         try:
             reading = read([file])
-        except graphiti.Unreadable:
+        except Unreadable:
             continue
         assert all(record.why for record in reading.records)
