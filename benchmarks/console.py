@@ -1,8 +1,9 @@
 """The console's page with a long timeline: how much it works and how long it stops, beside a short one.
 
 The page is read from a server that answers by script, by a headless Chromium of this machine. It is loaded,
-scrolled for a minute's reading, and searched. Milliseconds of CPU on the page's main thread, as Chromium counts them;
-the longest stretch in which the page could not answer; frames that came late (above 50 ms) while it scrolled.
+scrolled for a minute's reading, and searched. Milliseconds of CPU on the page's main thread, as Chromium
+counts them; the longest stretch in which the page could not answer; frames that came late (above 50 ms) while
+it scrolled.
 
 Run: python -m benchmarks.console [--statements 5000]
 """

@@ -3,7 +3,7 @@ import { memo } from "preact/compat";
 import { useMemo, useState } from "preact/hooks";
 import { Answered, Ending, EntityForm, Field, Mark, Period, Struck, Suggested, ToStatement } from "../parts.tsx";
 import { domainOf, type Entry, objectText, placed, type Slot, slotsOf } from "../facts.ts";
-import { href } from "../route.ts";
+import { entityOf, href } from "../route.ts";
 import { useAll, useAsked, useGrowing, useNow, useSession, useSettled } from "../session.ts";
 import type { Entity, Statement } from "../types.ts";
 import { t } from "../words.ts";
@@ -14,18 +14,18 @@ const ROWS = 50;
 
 export function TimelinePage({ params }: { params: Record<string, string> }) {
   const { graph } = useSession();
-  const name = params.entity ?? "";
+  const entity = entityOf(params);
   return (
     <>
-      <EntityForm label={t.subject} name={name} go={(entity) => href("timeline", { graph, entity })} />
-      {name ? <Of key={name} name={name} /> : <Suggested page="timeline" />}
+      <EntityForm label={t.subject} name={params.entity ?? ""} go={(name) => href("timeline", { graph, entity: name })} />
+      {entity ? <Of key={JSON.stringify(entity)} named={entity} /> : <Suggested page="timeline" />}
     </>
   );
 }
 
-function Of({ name }: { name: string }) {
+function Of({ named }: { named: object }) {
   const { graph } = useSession();
-  const read = useAsked("GetEntity", { graphId: graph, entity: { name } });
+  const read = useAsked("GetEntity", { graphId: graph, entity: named });
   const id = read.answer?.entity.entityId;
   const found = useAll("ListStatements", id ? { graphId: graph, subject: { entityId: id }, includeEnded: true } : null, (answer) => answer.statements, MOST);
   return (
@@ -42,7 +42,7 @@ function Head({ entity }: { entity: Entity }) {
     <>
       <h2>{entity.name}</h2>
       <p class="row">
-        <a href={href("graph", { graph, entity: entity.name })}>{t.graphPage}</a>
+        <a href={href("graph", { graph, entity: entity.name, id: entity.entityId })}>{t.graphPage}</a>
         {entity.aliases?.length ? <span class="faint">{t.aliases} {entity.aliases.join(", ")}</span> : null}
         {changes && <button type="button" onClick={() => open({ kind: "change", change: "MergeEntities", of: { id: entity.entityId, name: entity.name } })}>{t.MergeEntities} …</button>}
       </p>
@@ -76,7 +76,7 @@ function Slots({ statements, more }: { statements: Statement[]; more: boolean })
   const blocks = useMemo(() => slots.map((slot) => ({ slot, parts: cut(slot.entries) })), [slots]);
   const count = (of: Slot[]) => of.reduce((sum, slot) => sum + slot.entries.length, 0);
   const [shown, total] = [count(slots), count(all)];
-  let left = useGrowing(blocks.reduce((sum, block) => sum + block.parts.length, 0), 3, 2);
+  let left = useGrowing(shown, 3 * ROWS, 2 * ROWS);
   return (
     <>
       <div class="row">
@@ -84,8 +84,8 @@ function Slots({ statements, more }: { statements: Statement[]; more: boolean })
         <p role="status" class="faint">{t.facts(shown, total)}</p>
       </div>
       {blocks.map(({ slot, parts }) => {
-        const some = Math.min(left, parts.length);
-        left -= some;
+        let some = 0;
+        for (; left > 0 && some < parts.length; some += 1) left -= parts[some]!.length;
         return some > 0 && <SlotBlock key={slot.predicate} slot={slot} parts={parts} some={some} domain={domain} facts={facts} />;
       })}
       {total === 0 && <p>{t.nothing}</p>}
