@@ -60,6 +60,11 @@ class Bm25:
         """Where a document stands in `ids` and in scores."""
         return self._places.get(id)
 
+    def places(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Where each of some documents stands, -1 for one that is not here."""
+        places = self._places
+        return np.array([places.get(id, -1) for id in ids], dtype=np.int64)
+
     def add(self, id: str, terms: Sequence[str]) -> None:
         """Adds a document; one that is there already stays as it is."""
         if id in self._places:
@@ -115,9 +120,8 @@ class Bm25:
 
     def told(self, scores: Scores, ids: Sequence[str]) -> list[tuple[str, float]]:
         """Documents that are here, each with its score."""
-        places = [(id, place) for id in ids if (place := self._places.get(id)) is not None]
-        found = scores[[place for _, place in places]].tolist() if places else []
-        return [(id, score) for (id, _), score in zip(places, found, strict=True)]
+        here = [id for id in ids if id in self._places]
+        return list(zip(here, scores[self.places(here)].tolist(), strict=True))
 
     def best(self, scores: Scores, limit: int) -> list[tuple[str, float]]:
         """The ids of the highest positive scores, best first, equal ones by id."""
@@ -127,7 +131,8 @@ class Bm25:
             found = scores[places]
             least = float(np.partition(found, len(places) - limit)[len(places) - limit])
             # Of those that are equal to the last one there may be thousands.
-            equal = heapq.nsmallest(limit, (self.ids[place] for place in places[found == least].tolist()))
+            equal = [self.ids[place] for place in places[found == least].tolist()]
+            equal = sorted(equal)[:limit] if len(equal) < 1_000 else heapq.nsmallest(limit, equal)
             last, places = [(id, least) for id in equal], places[found > least]
         ranked = sorted(
             (-score, self.ids[place])

@@ -151,7 +151,7 @@ class Recalling:
             index = await care.of(self.whole_shelf.get(scope, known), None)
         words = terms(question.asked.query)
         nothing = Topics(frozenset() if question.labels else None)
-        topics = await care.of(self._topics.of(scope, question.labels, words), nothing)
+        topics = await care.of(self._topics.of(scope, question.labels, words, known), nothing)
         asking = Asking(
             scope=scope,
             topics=topics,
@@ -214,7 +214,7 @@ class Recalling:
         return await describe(
             self.reads,
             self.reads,
-            self._parts.archive,
+            self._parts.archive if asking.known.archives else None,
             asking.scope,
             list(views.values()),
             asking.known.at,
