@@ -211,8 +211,10 @@ class HotGraph:
     # What is read
 
     def views(self, ids: Iterable[StatementId], at: AsOf) -> list[StatementView]:
-        places = [self._places[id] for id in dict.fromkeys(ids) if id in self._places]
-        return [self._view(place, at) for place in places if self._created[place] <= at.known_at]
+        places = np.array(
+            [self._places[id] for id in dict.fromkeys(ids) if id in self._places], dtype=np.int64
+        )
+        return self._views(places[self._created.array[places] <= at.known_at], at)
 
     def entities(self, ids: Iterable[EntityId]) -> dict[EntityId, Entity]:
         """Those of some nodes that are there."""
@@ -267,7 +269,7 @@ class HotGraph:
                 mask &= np.isin(column.array, places)
         if where.aspects:
             mask &= np.isin(self._aspect.array, [_ASPECTS[aspect] for aspect in where.aspects])
-        return [self._view(int(place), at) for place in np.flatnonzero(mask)[:limit]]
+        return self._views(np.flatnonzero(mask)[:limit], at)
 
     def walk(
         self, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int, together: Together
@@ -282,7 +284,7 @@ class HotGraph:
             beside = self._adjacent([self._node_places[id] for id in frontier if id in self._node_places])
             newest = np.unique(beside[unmet[beside]])[::-1][:per_level]
             unmet[newest] = False
-            level = [self._view(int(place), at) for place in newest]
+            level = self._views(newest, at)
             steps += [Step(view, hop, via(view, frontier)) for view in level]
             frontier = with_groups(beyond(level, visited), together)
             visited |= frontier
@@ -362,23 +364,21 @@ class HotGraph:
             self._unpacked[place] = found
         return found
 
-    def _view(self, place: int, at: AsOf) -> StatementView:
-        """A statement with the spans that are seen so."""
-        view = self._believed(place, at.known_at)
+    def _views(self, places: Places, at: AsOf) -> list[StatementView]:
+        """Statements with the spans that are seen so. What is believed is read once: questions meet again."""
+        if at.known_at != self._viewed_at or len(self._viewed) >= UNPACKED:
+            self._viewed, self._viewed_at = {}, at.known_at
+        viewed = self._viewed
+        views: list[StatementView] = []
+        for place in places.tolist():
+            view = viewed.get(place)
+            if view is None:
+                view = viewed[place] = self._read(place, at.known_at)
+            views.append(view)
         if at.valid_at is None and at.since is None and at.until is None:
-            return view
+            return views
         before, after = within(at.valid_at, at.since, at.until)
-        spans = tuple(span for span in view.spans if starts(span) < before and stops(span) > after)
-        return view if len(spans) == len(view.spans) else replace(view, spans=spans)
-
-    def _believed(self, place: int, known_at: Revision) -> StatementView:
-        """A statement with all that is believed of it; one question sees many of them several times."""
-        if known_at != self._viewed_at or len(self._viewed) >= UNPACKED:
-            self._viewed, self._viewed_at = {}, known_at
-        found = self._viewed.get(place)
-        if found is None:
-            found = self._viewed[place] = self._read(place, known_at)
-        return found
+        return [_cut(view, before, after) for view in views]
 
     def _read(self, place: int, known_at: Revision) -> StatementView:
         one = self._told_at(place)
@@ -391,6 +391,12 @@ class HotGraph:
             one.believed(known_at),
             one.episodes(known_at),
         )
+
+
+def _cut(view: StatementView, before: int, after: int) -> StatementView:
+    """The view with those of its spans alone that start before the one and stop after the other."""
+    spans = [span for span in view.spans if starts(span) < before and stops(span) > after]
+    return view if len(spans) == len(view.spans) else replace(view, spans=tuple(spans))
 
 
 _ASPECTS: Mapping[GraphAspect, int] = {aspect: number for number, aspect in enumerate(GraphAspect)}
