@@ -113,8 +113,8 @@ class Matrix:
         self._grow(size)
         length = float(np.linalg.norm(vector)) or 1.0
         asked = np.asarray(vector, dtype=np.float32) / np.float32(length)
-        # Not by BLAS: its threads wait for each other longer than one alone takes.
-        cosines = np.einsum("ij,j->i", self._held[:size], asked)
+        # Row by row, not as a product of BLAS: its threads wait for each other longer than one alone takes.
+        cosines = np.vecdot(self._held[:size], asked)
         places = np.flatnonzero(mask & self._has[:size])
         if len(places) > limit:
             of_masked = cosines[places]

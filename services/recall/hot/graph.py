@@ -1,7 +1,6 @@
 """HotGraph: one graph's statements as arrays: validity on both axes, adjacency; and what is told of each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from services.recall.hot.packing import (
     told,
     within,
 )
-from services.recall.hot.steps import beyond, via
+from services.recall.hot.steps import beyond, cut, via
 from services.stores.graph.port import (
     AsOf,
     NodePair,
@@ -378,7 +377,7 @@ class HotGraph:
         if at.valid_at is None and at.since is None and at.until is None:
             return views
         before, after = within(at.valid_at, at.since, at.until)
-        return [_cut(view, before, after) for view in views]
+        return [cut(view, before, after) for view in views]
 
     def _read(self, place: int, known_at: Revision) -> StatementView:
         one = self._told_at(place)
@@ -391,12 +390,6 @@ class HotGraph:
             one.believed(known_at),
             one.episodes(known_at),
         )
-
-
-def _cut(view: StatementView, before: int, after: int) -> StatementView:
-    """The view with those of its spans alone that start before the one and stop after the other."""
-    spans = [span for span in view.spans if starts(span) < before and stops(span) > after]
-    return view if len(spans) == len(view.spans) else replace(view, spans=tuple(spans))
 
 
 _ASPECTS: Mapping[GraphAspect, int] = {aspect: number for number, aspect in enumerate(GraphAspect)}
