@@ -6,8 +6,7 @@ Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with the
 import heapq
 import math
 from array import array
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -67,21 +66,29 @@ class Bm25:
 
     def add(self, id: str, terms: Sequence[str]) -> None:
         """Adds a document; one that is there already stays as it is."""
-        if id in self._places:
-            return
+        self.add_all([(id, terms)])
+
+    def add_all(self, documents: Iterable[tuple[str, Sequence[str]]]) -> None:
+        """The same for many."""
         self._norms = None
         self._weighed.clear()
-        place = len(self.ids)
-        self._places[id] = place
-        self.ids.append(id)
-        self._lengths.append(len(terms))
-        for term, count in Counter(terms).items():
-            found = self._terms.get(term)
-            if found is None:
-                found = self._terms[term] = (array("I"), array("f"))
-            found[0].append(place)
-            found[1].append(count)
-            self._postings += 1
+        places, postings = self._places, self._terms
+        for id, terms in documents:
+            if id in places:
+                continue
+            place = places[id] = len(self.ids)
+            self.ids.append(id)
+            self._lengths.append(len(terms))
+            counts: dict[str, int] = {}
+            for term in terms:
+                counts[term] = counts.get(term, 0) + 1
+            for term, count in counts.items():
+                found = postings.get(term)
+                if found is None:
+                    found = postings[term] = (array("I"), array("f"))
+                found[0].append(place)
+                found[1].append(count)
+            self._postings += len(counts)
 
     def idf(self, term: str) -> float:
         """How much a term tells: most for one that no document has."""

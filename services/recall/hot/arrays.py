@@ -34,10 +34,16 @@ class Growing:
         return self._held[: self._size]
 
     def append(self, value: int) -> None:
-        if self._size == len(self._held):
-            self._held = np.concatenate([self._held, np.zeros_like(self._held)])
-        self._held[self._size] = value
-        self._size += 1
+        self.extend([value])
+
+    def extend(self, values: Sequence[int]) -> None:
+        size = self._size + len(values)
+        if size > len(self._held):
+            room = np.zeros(max(size, 2 * len(self._held)), dtype=np.int64)
+            room[: self._size] = self._held[: self._size]
+            self._held = room
+        self._held[self._size : size] = values
+        self._size = size
 
 
 class Neighbours:

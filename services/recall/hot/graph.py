@@ -145,17 +145,16 @@ class HotGraph:
         pieces = packed(records)
         retold: list[int] = []
         replaced = np.array([self._places[id] for id in pieces if id in self._places], dtype=np.int64)
-        for one in sorted(records.statements, key=age):
-            place = self._places.get(one.id)
-            if place is None:
-                self._append(one)
-            else:
-                self._bytes -= len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
+        self._append(sorted((one for one in records.statements if one.id not in self._places), key=age))
+        there = set(replaced.tolist())
+        for one in records.statements:
+            place = self._places[one.id]
+            self._bytes -= len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
+            if place in there:
                 if self._told_at(place).statement != one:
                     retold.append(place)
                 self._unpacked.pop(place, None)
                 self._viewed.pop(place, None)
-            place = self._places[one.id]
             self._told[place], self._records[place] = pieces[one.id].told, pieces[one.id].records
             self._bytes += len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
             self._has_text[place] = bool(one.fact)
@@ -167,23 +166,26 @@ class HotGraph:
         self._beside.stale()
         return retold
 
-    def _append(self, one: Statement) -> None:
-        if self.ids and age(one) < (int(self._created[len(self.ids) - 1]), self.ids[-1]):
+    def _append(self, fresh: Sequence[Statement]) -> None:
+        """Gives statements their places, in their order."""
+        last = (int(self._created[len(self.ids) - 1]), self.ids[-1]) if self.ids else None
+        if last is not None and fresh and age(fresh[0]) < last:
             raise OutOfOrder
-        self._places[one.id] = len(self.ids)
-        self.ids.append(one.id)
-        self._told.append(Packed(b""))
-        self._records.append(Packed(b""))
-        self._bytes += 2 * _BYTES_HEAD
-        subject, predicate, node = nodes_of(one)
-        self._subject.append(self._node_places[subject])
-        self._predicate.append(self._node_places[predicate])
-        self._object.append(_NONE if node is None else self._node_places[node])
-        self._aspect.append(_NONE if one.aspect is None else _ASPECTS[one.aspect])
-        self._created.append(one.created_at)
-        self._hull_from.append(NEVER[0])
-        self._hull_to.append(NEVER[1])
-        self._has_text.append(0)
+        count, node_places = len(fresh), self._node_places
+        nodes = [nodes_of(one) for one in fresh]
+        self._places |= {one.id: place for place, one in enumerate(fresh, start=len(self.ids))}
+        self.ids += [one.id for one in fresh]
+        self._told += [Packed(b"")] * count
+        self._records += [Packed(b"")] * count
+        self._bytes += 2 * _BYTES_HEAD * count
+        self._subject.extend([node_places[subject] for subject, _, _ in nodes])
+        self._predicate.extend([node_places[predicate] for _, predicate, _ in nodes])
+        self._object.extend([_NONE if node is None else node_places[node] for _, _, node in nodes])
+        self._aspect.extend([_NONE if one.aspect is None else _ASPECTS[one.aspect] for one in fresh])
+        self._created.extend([one.created_at for one in fresh])
+        self._hull_from.extend([NEVER[0]] * count)
+        self._hull_to.extend([NEVER[1]] * count)
+        self._has_text.extend([0] * count)
 
     def _put_spans(self, spans: Sequence[Span], replaced: Places) -> None:
         kept = self._spans[:, ~np.isin(self._spans[0], replaced)] if len(replaced) else self._spans
