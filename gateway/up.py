@@ -28,6 +28,7 @@ from palimpsest import local
 from services.domain.instants import Instant
 from services.llm.port import EngineError
 from services.runtime.assertion import Signer
+from services.runtime.heap import settle
 from services.runtime.inprocess import serve_inprocess
 from services.runtime.ray_cluster import RayServices
 from services.runtime.ray_settings import RaySettings
@@ -210,6 +211,7 @@ async def _serve(
         local.announce(gateway.data_dir, running.gateway.target)
         stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
         _tell(console, running, services.data_dir, log)
+        settle()
 
     await serve_until_stopped(console, start, started)
 

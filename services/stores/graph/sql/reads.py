@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -20,6 +21,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy import values as rows_of
+from sqlalchemy.engine import MappingResult
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import Entity, EntityType, Literal, Span, Statement
@@ -39,6 +41,7 @@ from services.stores.graph.sql.conditions import (
     with_revocations,
 )
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
+from services.stores.sql.one_of import listed, most_of, one_of
 from services.stores.sql.rows import Key
 from services.stores.storable import is_storable
 
@@ -216,27 +219,33 @@ async def _of(
 ) -> list[V]:
     """The rows of a table that belong to some statements or nodes, in one order whatever the chunks."""
     found: list[RowMapping] = []
-    for chunk in id_chunks(ids):
-        asked = {"in_scope": scope.key, "ids": chunk}
-        found += (await connection.execute(_rows_by(table, column), asked)).mappings()
-    return [read(row) for row in sorted(found, key=lambda row: tuple(row[name] for name in order))]
+    for chunk in id_chunks(ids, most_of(connection.dialect.name)):
+        found += (await _asked(connection, table, column, scope, chunk)).all()
+    return [read(row) for row in sorted(found, key=itemgetter(*order))]
+
+
+async def _asked(
+    connection: AsyncConnection, table: Table, column: str, scope: Scope, ids: Sequence[str]
+) -> MappingResult:
+    dialect = connection.dialect.name
+    asked = {"in_scope": scope.key, "ids": listed(dialect, ids)}
+    rows: MappingResult = (await connection.execute(_rows_by(dialect, table, column), asked)).mappings()
+    return rows
 
 
 @cache
-def _rows_by(table: Table, column: str) -> Select[Any]:
+def _rows_by(dialect: str, table: Table, column: str) -> Select[Any]:
     """The rows of a scope whose `column` is one of `ids`, records with their revocations; made once."""
     query = with_revocations(table) if "recorded_at" in table.c else select(table)
-    asked = table.c[column].in_(bindparam("ids", expanding=True))
-    return query.where(table.c.scope == bindparam("in_scope"), asked)
+    return query.where(table.c.scope == bindparam("in_scope"), one_of(dialect, table.c[column], "ids"))
 
 
 async def _verdicts(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> list[Any]:
     found: dict[str, Any] = {}
-    for chunk in id_chunks(ids):
+    for chunk in id_chunks(ids, most_of(connection.dialect.name)):
         # One side at a time: for "or" SQLite would read all verdicts of the graph.
         for side in ("left", "right"):
-            asked = {"in_scope": scope.key, "ids": chunk}
-            rows = (await connection.execute(_rows_by(schema.verdicts, side), asked)).mappings()
+            rows = await _asked(connection, schema.verdicts, side, scope, chunk)
             found |= {row["id"]: values.verdict_of(row) for row in rows}
     return sorted(found.values(), key=lambda verdict: (verdict.recorded_at, verdict.id))
 

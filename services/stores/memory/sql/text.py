@@ -11,7 +11,7 @@ from services.domain.ids import DocumentId, EpisodeId, JobId, PassageId, Session
 from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, Passage
 from services.domain.scope import Scope
-from services.stores.chunks import in_chunks
+from services.stores.chunks import IN_CHUNK, in_chunks
 from services.stores.errors import WriteConflict
 from services.stores.memory.documents import TextGone
 from services.stores.memory.port import EpisodeFilter
@@ -25,6 +25,7 @@ from services.stores.memory.sql.values import Stored, digest
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
+from services.stores.sql.one_of import listed, most_of, one_of
 from services.stores.sql.rows import check_storable, insert_new
 from services.stores.storable import is_storable
 
@@ -241,8 +242,10 @@ class SqlTextStore(SqlDocumentTexts, SqlFollowedTexts):
     ) -> list[T]:
         found: dict[str, T] = {}
         async with self._database.read(scope) as connection:
-            for chunk in _id_chunks(ids):
-                rows = (await connection.execute(query.where(column.in_(chunk)))).mappings()
+            dialect = connection.dialect.name
+            query = query.where(one_of(dialect, column, "ids"))
+            for chunk in _id_chunks(ids, most_of(dialect)):
+                rows = (await connection.execute(query, {"ids": listed(dialect, chunk)})).mappings().all()
                 found.update((row["id"], read(row)) for row in rows)
         return [found[id] for id in dict.fromkeys(ids) if id in found]
 
@@ -305,8 +308,9 @@ def _versions(scope: Scope, *where: ColumnElement[bool]) -> Select[Any]:
     return select(schema.versions).where(_VERSIONS.scope == scope.key, *where)
 
 
-def _id_chunks(ids: Iterable[I]) -> Iterator[list[I]]:
-    return in_chunks(id for id in ids if is_storable(id))
+def _id_chunks(ids: Iterable[I], size: int = IN_CHUNK) -> Iterator[list[I]]:
+    every = list(ids)
+    return in_chunks(every if is_storable("".join(every)) else filter(is_storable, every), size)
 
 
 async def _check_owner(connection: AsyncConnection, scope: Scope, version: DocumentVersion) -> None:
