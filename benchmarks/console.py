@@ -92,7 +92,7 @@ async def drawn(one: Reader, count: int) -> None:
 async def work(session: CDPSession) -> float:
     """Milliseconds that the page's main thread has worked."""
     found = await session.send("Performance.getMetrics")
-    return next(one["value"] * 1000 for one in found["metrics"] if one["name"] == "TaskDuration")
+    return next(float(one["value"]) * 1000 for one in found["metrics"] if one["name"] == "TaskDuration")
 
 
 def show(name: str, found: Figures) -> None:
