@@ -75,7 +75,7 @@ async def _every_page(one: Reader, folder: Path) -> None:
 
 async def _in_chinese(one: Reader, folder: Path) -> None:
     await one.go("timeline", graph="changes", entity="John")
-    await one.settled()
+    await one.page.locator(".entry").first.wait_for()
     await one.page.screenshot(path=folder / "dark-chinese.png", animations="disabled")
 
 

@@ -4,7 +4,7 @@ import { CallFailed } from "./api.ts";
 import { Dialog, EntityBox, Failed, Field } from "./parts.tsx";
 import { type Panel, useAsked, useSession } from "./session.ts";
 import type { Change } from "./types.ts";
-import { t } from "./words.ts";
+import { named, t } from "./words.ts";
 
 type ChangePanel = Extract<Panel, { kind: "change" }>;
 
@@ -69,6 +69,10 @@ export function ChangeDialog({ panel: { change, of }, onClose }: { panel: Change
         {change === "EndStatement" && day(t.endedAt, "from")}
         {change === "DenyStatement" && <div class="row">{day(t.deniedFrom, "from")}{day(t.deniedUntil, "until")}</div>}
         {change === "MergeEntities" && <EntityBox label={t.other} value={filled.other} onInput={(name) => fill({ other: name })} />}
+        {/* Which one that name means is seen before it is confirmed. */}
+        {other.answer && !other.asking && (
+          <p><b>{other.answer.entity.name}</b> · {named(other.answer.entity.type)} · {t.facts(Number(other.answer.entity.statementCount ?? 0), Number(other.answer.entity.statementCount ?? 0))}</p>
+        )}
         <Field label={t.why}>
           {(id) => <input id={id} maxLength={1000} value={filled.reason} onInput={(event) => fill({ reason: event.currentTarget.value })} />}
         </Field>
@@ -76,7 +80,7 @@ export function ChangeDialog({ panel: { change, of }, onClose }: { panel: Change
         {failure && <Failed failure={failure} />}
         {other.failure && <Failed failure={other.failure} />}
         <p class="row">
-          <button type="submit" class="grave" disabled={doing || (change === "MergeEntities" && !other.answer)}>{t[change]}</button>
+          <button type="submit" class="grave" disabled={doing || (change === "MergeEntities" && (other.asking || !other.answer))}>{t[change]}</button>
           <button type="button" onClick={onClose}>{t.cancel}</button>
         </p>
       </form>

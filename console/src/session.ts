@@ -36,53 +36,54 @@ function asFailure(error: unknown): CallFailed {
   return error instanceof CallFailed ? error : new CallFailed("INTERNAL", String(error), 0);
 }
 
+interface Kept<A> extends Asked<A> {
+  /** Of which question and turn: another one is being asked from the moment on at which it is another. */
+  of: string;
+}
+
 /** Asks when `body` changes; null asks nothing. The answer before stays until the next one is here. */
 export function useAsked<N extends Read>(name: N, body: object | null): Asked<Answers[N]> {
   const { api, turn } = useSession();
   const sent = body && JSON.stringify(body);
-  const [state, setState] = useState<Asked<Answers[N]>>({ answer: undefined, failure: undefined, asking: sent !== null });
+  const of = `${turn} ${sent}`;
+  const [kept, setKept] = useState<Kept<Answers[N]>>({ answer: undefined, failure: undefined, asking: false, of: "" });
   useEffect(() => {
-    if (sent === null) {
-      setState({ answer: undefined, failure: undefined, asking: false });
-      return;
-    }
+    if (sent === null) return;
     const abort = new AbortController();
-    setState((before) => ({ ...before, asking: true }));
     api.call(name, JSON.parse(sent), abort.signal).then(
-      (answer) => abort.signal.aborted || setState({ answer, failure: undefined, asking: false }),
-      (error) => abort.signal.aborted || setState({ answer: undefined, failure: asFailure(error), asking: false }),
+      (answer) => abort.signal.aborted || setKept({ answer, failure: undefined, asking: false, of }),
+      (error) => abort.signal.aborted || setKept({ answer: undefined, failure: asFailure(error), asking: false, of }),
     );
     return () => abort.abort();
   }, [api, turn, name, sent]);
-  return state;
+  return sent === null ? NOTHING : { ...kept, asking: kept.of !== of };
 }
+
+const NOTHING = { answer: undefined, failure: undefined, asking: false };
 
 /** Asks page after page, at most `most` items; what is there is shown while the rest comes. */
 export function useAll<N extends Read, T>(name: N, body: object | null, itemsOf: (answer: Answers[N]) => T[] | undefined, most: number): Asked<T[]> & { more: boolean } {
   const { api, turn } = useSession();
   const sent = body && JSON.stringify(body);
-  const [state, setState] = useState<Asked<T[]> & { more: boolean }>({ answer: undefined, failure: undefined, asking: sent !== null, more: false });
+  const of = `${turn} ${sent}`;
+  const [kept, setKept] = useState<Kept<T[]> & { more: boolean }>({ answer: undefined, failure: undefined, asking: false, more: false, of: "" });
   useEffect(() => {
+    if (sent === null) return;
     const abort = new AbortController();
     const ask = async () => {
       let items: T[] = [];
       let token = "";
       do {
-        const answer = await api.call(name, { ...JSON.parse(sent!), pageSize: 1000, pageToken: token }, abort.signal);
+        const answer = await api.call(name, { ...JSON.parse(sent), pageSize: 1000, pageToken: token }, abort.signal);
         items = items.concat(itemsOf(answer) ?? []);
         token = (answer as { nextPageToken?: string }).nextPageToken ?? "";
-        const left = token !== "";
-        setState({ answer: items, failure: undefined, asking: left && items.length < most, more: left });
+        setKept({ answer: items, failure: undefined, asking: token !== "" && items.length < most, more: token !== "", of });
       } while (token !== "" && items.length < most);
     };
-    if (sent === null) setState({ answer: undefined, failure: undefined, asking: false, more: false });
-    else {
-      setState((before) => ({ ...before, asking: true }));
-      ask().catch((error) => abort.signal.aborted || setState({ answer: undefined, failure: asFailure(error), asking: false, more: false }));
-    }
+    ask().catch((error) => abort.signal.aborted || setKept({ answer: undefined, failure: asFailure(error), asking: false, more: false, of }));
     return () => abort.abort();
   }, [api, turn, name, sent, most]);
-  return state;
+  return sent === null ? { ...NOTHING, more: false } : { ...kept, asking: kept.asking || kept.of !== of };
 }
 
 /** How many of `total` to show: a screenful at once, the rest whenever the browser has nothing better to do. */
