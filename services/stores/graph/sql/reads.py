@@ -7,17 +7,22 @@ from typing import Any, TypeVar
 
 from sqlalchemy import (
     Column,
+    CompoundSelect,
     Exists,
     RowMapping,
     Select,
     Table,
     and_,
     bindparam,
+    cast,
     column,
     exists,
     func,
+    literal_column,
+    null,
     or_,
     select,
+    union_all,
 )
 from sqlalchemy import values as rows_of
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -180,11 +185,7 @@ async def _episodes(
 
 async def records(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> Records:
     """Everything of these statements, each list in the order recorded, spans in that of belief."""
-    by_record = ("recorded_at", "id")
-    claims, ends, denials = [
-        await _of(connection, table, "statement", scope, ids, read, by_record)
-        for table, read in RECORD_TABLES
-    ]
+    claims, ends, denials = await _said(connection, "statement", scope, ids)
     return Records(
         statements=await _of(
             connection, schema.statements, "id", scope, ids, values.statement_of, ("created_at", "id")
@@ -230,30 +231,60 @@ def _rows_by(table: Table, column: str) -> Select[Any]:
     return query.where(table.c.scope == bindparam("in_scope"), asked)
 
 
+async def _said(
+    connection: AsyncConnection, column: str, scope: Scope, ids: Iterable[str]
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """The claims, ends and denials whose `column` is one of these, each in the order recorded."""
+    found: list[RowMapping] = []
+    for chunk in id_chunks(ids):
+        asked = {"in_scope": scope.key, "ids": chunk}
+        found += (await connection.execute(_said_by(column), asked)).mappings()
+    found.sort(key=lambda row: (row["recorded_at"], row["id"]))
+    claims, ends, denials = (
+        [read(row) for row in found if row["said"] == table.name] for table, read in RECORD_TABLES
+    )
+    return claims, ends, denials
+
+
+@cache
+def _said_by(column: str) -> CompoundSelect[Any]:
+    """Records of all kinds at once; what a kind has not is NULL. Each part has its own index. Made once."""
+    tables = [table for table, _ in RECORD_TABLES]
+    columns = {each.name: each for table in tables for each in table.c}
+
+    def part(table: Table) -> Select[Any]:
+        there = table.c
+        row = (
+            there[name] if name in there else cast(null(), each.type).label(name)
+            for name, each in columns.items()
+        )
+        kind = literal_column(f"'{table.name}'", Key).label("said")
+        return _rows_by(table, column).with_only_columns(*row, schema.revocations.c.revoked_at, kind)
+
+    return union_all(*map(part, tables))
+
+
 async def _verdicts(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> list[Any]:
     found: dict[str, Any] = {}
     for chunk in id_chunks(ids):
-        # One side at a time: for "or" SQLite would read all verdicts of the graph.
-        for side in ("left", "right"):
-            asked = {"in_scope": scope.key, "ids": chunk}
-            rows = (await connection.execute(_rows_by(schema.verdicts, side), asked)).mappings()
-            found |= {row["id"]: values.verdict_of(row) for row in rows}
+        asked = {"in_scope": scope.key, "ids": chunk}
+        rows = (await connection.execute(_verdicts_on(), asked)).mappings()
+        found |= {row["id"]: values.verdict_of(row) for row in rows}
     return sorted(found.values(), key=lambda verdict: (verdict.recorded_at, verdict.id))
 
 
-async def of_episode(connection: AsyncConnection, scope: Scope, episode: EpisodeId) -> Records:
-    async def citing(table: Table, read: Callable[[RowMapping], V]) -> list[V]:
-        if not is_storable(episode):
-            return []
-        query = (
-            with_revocations(table)
-            .where(table.c.scope == scope.key, table.c.episode == episode)
-            .order_by(table.c.recorded_at, table.c.id)
-        )
-        return await fetch(connection, query, read)
+@cache
+def _verdicts_on() -> CompoundSelect[Any]:
+    """By one side and by the other: for "or" SQLite would read all verdicts of the graph."""
+    return union_all(*(_rows_by(schema.verdicts, side) for side in ("left", "right")))
 
-    claims, ends, denials = [await citing(table, read) for table, read in RECORD_TABLES]
-    verdicts = await citing(schema.verdicts, values.verdict_of)
+
+async def of_episode(connection: AsyncConnection, scope: Scope, episode: EpisodeId) -> Records:
+    claims, ends, denials = await _said(connection, "episode", scope, [episode])
+    by_record = ("recorded_at", "id")
+    verdicts = await _of(
+        connection, schema.verdicts, "episode", scope, [episode], values.verdict_of, by_record
+    )
     return Records(statements=(), claims=claims, ends=ends, denials=denials, verdicts=verdicts, spans=())
 
 
