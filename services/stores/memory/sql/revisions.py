@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Select,
+    Update,
     and_,
     bindparam,
     exists,
@@ -99,7 +100,8 @@ class SqlRevisionLog:
         }
         async with self._database.write(scope) as connection:
             await pass_fence(connection, scope, generation)
-            last = await _entry(connection, scope)
+            rows = (await connection.execute(_last(), {"in_scope": scope.key})).mappings()
+            last = next(map(_entry_of, rows), None)
             if last and last.revision == after and not last.published:
                 raise WriteConflict("the revision before is not published")
             # Of writers that get here together the first to commit wins, by the primary key.
@@ -114,12 +116,10 @@ class SqlRevisionLog:
 
     async def publish(self, scope: Scope, revision: Revision, decisions: Sequence[Decision] = ()) -> bool:
         rows = decision_rows(scope, decisions)
-        this = and_(_REVISIONS.scope == scope.key, _this(revision), _REVISIONS.published.is_(False))
         async with self._database.write(scope) as connection:
             await insert_new(connection, schema.decisions, rows)
-            published = await connection.execute(
-                update(schema.revisions).where(this).values(published=True, payload=b"")
-            )
+            this = {"in_scope": scope.key, "this": revision}
+            published = await connection.execute(_publishing(), this)
             return bool(published.rowcount)
 
     async def entry(self, scope: Scope, commit_id: str) -> RevisionEntry | None:
@@ -191,6 +191,19 @@ def _state() -> Select[Any]:
         for name, table in (("merged", schema.merges), ("archived", schema.archive))
     )
     return select(schema.fences.c.generation, schema.revisions, *any_of).select_from(beside)
+
+
+@cache
+def _last() -> Select[Any]:
+    here = select(schema.revisions).where(_REVISIONS.scope == bindparam("in_scope"))
+    return here.order_by(_REVISIONS.revision.desc()).limit(1)
+
+
+@cache
+def _publishing() -> Update:
+    this = and_(_REVISIONS.scope == bindparam("in_scope"), _REVISIONS.revision == bindparam("this"))
+    begun = and_(this, _REVISIONS.published.is_(False))
+    return update(schema.revisions).where(begun).values(published=True, payload=b"")
 
 
 def _this(revision: int) -> ColumnElement[bool]:
