@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 IMAGE := build/protos.binpb
+NODE := examples/node
 CODE := palimpsest services gateway tests benchmarks scripts
 # Three processes, some of whose tests wait, share the tests: a whole file each, so that fixtures of a file
 # are made once, in the order of the folders, so that the long ones come first.
@@ -41,12 +42,14 @@ $(STAMP): constraints.txt pyproject.toml
 
 .PHONY: lock
 lock: setup ## Resolves pyproject.toml into constraints.txt, and what servers need of it; UPGRADE=1 takes newer ones.
-	$(LOCK) $(if $(UPGRADE),--upgrade) --extra server --extra mcp --group dev pyproject.toml -o constraints.txt
+	$(LOCK) $(if $(UPGRADE),--upgrade) --extra server --extra mcp --extra pydantic-ai --extra langgraph --group dev \
+	  pyproject.toml -o constraints.txt
 	$(LOCK) --constraint constraints.txt --extra server --group build pyproject.toml -o constraints-server.txt
 
 .PHONY: protos
-protos: setup ## Generates the Python stubs from protos/.
+protos: setup ## Generates the Python stubs and docs/api.md from protos/.
 	$(BIN)/python scripts/protos.py
+	$(BIN)/python scripts/api_page.py
 
 .PHONY: fmt
 fmt: setup ## Formats Python and protos, mends what ruff can mend.
@@ -64,12 +67,19 @@ check: setup ## All that needs no running: format, lint, types, import arrows, p
 	$(BIN)/buf lint $(IMAGE) --path palimpsest
 	$(BIN)/buf format --diff --exit-code protos
 
+.PHONY: node
+node: ## Installs the npm packages of examples/node; where that can't be, tests that need them are skipped.
+	@if ! command -v npm >/dev/null; then echo "npm is missing: the tests of $(NODE) are skipped (see \`make doctor\`)"; \
+	elif [ ! $(NODE)/node_modules/.installed -nt $(NODE)/package-lock.json ]; then \
+	  { (cd $(NODE) && npm ci --prefer-offline --loglevel=error) && touch $(NODE)/node_modules/.installed; } \
+	  || { rm -rf $(NODE)/node_modules; echo "npm ci failed: the tests of $(NODE) are skipped; with CI=true they fail" >&2; }; fi
+
 .PHONY: test
-test: setup ## The tests of every day (200 examples a law, fewer of whole stores); nine minutes.
+test: setup node ## The tests of every day (200 examples a law, fewer of whole stores); eight minutes.
 	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-ci} $(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 .PHONY: test-all
-test-all: setup ## Everything, with 2,000 examples a law, each with time for them.
+test-all: setup node ## Everything, with 2,000 examples a law, each with time for them.
 	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-long} $(BIN)/python -m pytest $(WORKERS) --timeout=900
 
 .PHONY: doctor
@@ -82,6 +92,6 @@ demo: setup ## A story told by real calls; KEEP=1 leaves it running, STORES=... 
 
 .PHONY: clean
 clean: ## Removes what setup, tools and runs made here: .venv, caches, build, data.
-	rm -rf $(VENV) build dist .palimpsest .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(NODE)/node_modules build dist .palimpsest .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf *.egg-info

@@ -5,8 +5,9 @@ where the request has none. So a call that fails for a passing reason is tried a
 """
 
 import asyncio
+import os
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -54,8 +55,7 @@ class Client:
         patience: Patience | None = None,
     ) -> None:
         """`timeout_seconds` is of one try. Raises TlsUnusable when a file of `tls` can't be read."""
-        found = target or local.announced(local.DATA_DIR) or local.DEFAULT_TARGET
-        self.connection = Connection(found, key, tls)
+        self.connection = Connection(local.find(target)[0], key, tls)
         self.graphs = self.connection.graphs
         self.memory = self.connection.memory
         self.recall = self.connection.recall
@@ -66,6 +66,12 @@ class Client:
         self._timeout_seconds = timeout_seconds
         self._patience = patience or Patience()
         self._saved = self._patience.budget
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """As PALIMPSEST_TARGET, PALIMPSEST_KEY and PALIMPSEST_TLS_… say. Raises TlsUnusable."""
+        target, key = (environment.get(f"PALIMPSEST_{name}", "") for name in ("TARGET", "KEY"))
+        return cls(local.find(target, environment)[0], key, Tls.of(environment))
 
     async def call(
         self,
@@ -108,6 +114,15 @@ class Client:
                 return
             page.page_token = answer.next_page_token
 
+    def stream(
+        self,
+        method: "grpc.aio.UnaryStreamMultiCallable[Asked, Answered]",
+        request: Asked,
+        timeout_seconds: float | None = None,
+    ) -> AsyncIterator[Answered]:
+        """The answers of a stream such as WatchBalance; a broken one is not begun again. Raises CallError."""
+        return self.connection.stream(method, request, timeout_seconds)
+
     def watch(self, job_id: str) -> AsyncIterator[job_pb2.Job]:
         """The job now and after each change until it has ended, over broken streams. Raises CallError."""
         return watch_job(self.connection, job_id)
@@ -129,6 +144,12 @@ class Client:
 
 
 def name_request(request: Any) -> None:
-    """Gives a request with an empty `request_id` a fresh one, so that repeating it changes nothing more."""
-    if "request_id" in request.DESCRIPTOR.fields_by_name and not request.request_id:
+    """Gives a request with an empty `request_id` a fresh one, so that repeating it changes nothing more.
+
+    Those within a batch likewise.
+    """
+    fields = request.DESCRIPTOR.fields_by_name
+    if "request_id" in fields and not request.request_id:
         request.request_id = new_request_id()
+    for one in request.requests if "requests" in fields else ():
+        name_request(one)

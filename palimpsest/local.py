@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 DATA_DIR = Path(".palimpsest")
@@ -20,6 +21,17 @@ def withdraw(folder: Path, target: str) -> None:
     """Removes what `announce` wrote, unless another gateway has announced itself since. Idempotent."""
     if announced(folder) == target:
         (folder / FILE).unlink(missing_ok=True)
+
+
+def find(given: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
+    """The server's address, and where it comes from: what is given, else what runs here, else the default."""
+    if given:
+        return given, "--target or PALIMPSEST_TARGET"
+    folder = Path(environment.get("PALIMPSEST_DATA_DIR") or DATA_DIR)
+    found = announced(folder)
+    if found is not None:
+        return found, str(folder / FILE)
+    return DEFAULT_TARGET, "the default"
 
 
 def announced(folder: Path) -> str | None:

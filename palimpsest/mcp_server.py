@@ -1,55 +1,32 @@
 """`palimpsest mcp`: one graph as tools of the Model Context Protocol, over stdio or streamable HTTP.
 
-What changes something says so in its annotations. Forgetting takes two calls: the first shows what would go,
-and gives the word that the second must repeat, so that no model deletes by a slip.
+What changes something says so in its annotations.
 """
 
 import asyncio
-import hashlib
-from collections.abc import AsyncIterator, Awaitable
+import socket
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
-from google.protobuf.timestamp_pb2 import Timestamp
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from rich.console import Console
 
 from palimpsest import local
-from palimpsest.cli.dates import FORMS, Dated, read_date, shown
-from palimpsest.cli.words import since, until
+from palimpsest.cli.exits import Exit, complain
 from palimpsest.client import Client
-from palimpsest.errors import CallError, NotFound
 from palimpsest.memory import Memory
-from palimpsest.v1 import (
-    entity_pb2,
-    memory_episodes_pb2,
-    memory_graph_pb2,
-    memory_statements_pb2,
-    recall_summaries_pb2,
-    statement_pb2,
-)
+from palimpsest.tls import Tls, TlsUnusable
+from palimpsest.tools import INSTRUCTIONS, NotDone, Tools, told_as
 
-Answer = TypeVar("Answer")
-
+HOST = "127.0.0.1"
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
-
-INSTRUCTIONS = """A memory of dated facts. Call recall before you answer what may have been said before, and
-remember when the user tells something lasting. Facts that are true no more are told as ended, with dates."""
-
-_CHANGES = {
-    memory_graph_pb2.CHANGE_KIND_ADDED: "began to hold",
-    memory_graph_pb2.CHANGE_KIND_ENDED: "ended",
-    memory_graph_pb2.CHANGE_KIND_RESTORED: "holds again",
-    memory_graph_pb2.CHANGE_KIND_EXPIRED: "is not believed any more",
-    memory_graph_pb2.CHANGE_KIND_REDATED: "has other dates",
-}
 
 
 class Transport(StrEnum):
@@ -59,85 +36,9 @@ class Transport(StrEnum):
     HTTP = "http"
 
 
-class Tools:
-    """What an assistant may do with one graph. Errors of the API are told as errors of the tool."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._client = memory.client
-        self._graph = memory.graph
-
-    async def remember(self, text: str, said_at: str = "") -> str:
-        """Hands in what was said, in the user's words, with who said it. `said_at`: when, if not now."""
-        job = await _told(self._memory.remember(text, at=_date(said_at), wait=True))
-        if job.error.message:
-            raise ToolError(job.error.message)
-        counts = job.result.counts
-        return f"remembered: {counts.statements_added} new facts, {counts.statements_ended} ended"
-
-    async def recall(self, question: str, as_of: str = "", token_budget: int = 1_000) -> str:
-        """What is known about a question, now or as of a date: dated facts, and what was said."""
-        found = await _told(self._memory.recall(question, as_of=_date(as_of), token_budget=token_budget))
-        if not found:
-            return "nothing is known about that"
-        texts = [f"[{name}] is episode {one.episode_id}" for name, one in found.response.evidence.items()]
-        return "\n".join([found.text, "", *sorted(texts)])
-
-    async def timeline(self, subject: str, predicate: str) -> str:
-        """All that held of a subject and a predicate (lives_in, works_at, uses …), in order of time."""
-        asked = memory_statements_pb2.GetTimelineRequest(
-            graph_id=self._graph,
-            subject=entity_pb2.EntityRef(name=subject),
-            predicate=entity_pb2.PredicateRef(name=predicate),
-        )
-        answer = await _told(self._client.call(self._client.memory.GetTimeline, asked))
-        lines = [f"{entry.fact}  ({_dates(entry.span)})" for entry in answer.entries]
-        return "\n".join(lines) or "nothing is known about that"
-
-    async def what_changed(self, since: str, until: str = "now") -> str:
-        """What began to hold, or ended, between two dates."""
-        asked = memory_graph_pb2.DiffGraphRequest(graph_id=self._graph, page_size=200)
-        asked.world.before.CopyFrom(_stamp(since))
-        asked.world.after.CopyFrom(_stamp(until))
-        answer = await _told(self._client.call(self._client.memory.DiffGraph, asked))
-        lines = [
-            f"{change.statement.fact or change.voice_aspect.text}: {_CHANGES.get(change.kind, 'changed')}"
-            for change in answer.changes
-        ]
-        more = "\n(and more)" if answer.next_page_token else ""
-        return ("\n".join(lines) or "nothing changed") + more
-
-    async def forget(self, episode_id: str, confirm: str = "") -> str:
-        """Deletes one text with all that only it said; recall tells its id. Call it without `confirm` first,
-        show the user what would go, and call it again with the word that it answered.
-        """
-        read = memory_episodes_pb2.GetEpisodeRequest(graph_id=self._graph, episode_id=episode_id)
-        found = await _told(self._client.call(self._client.memory.GetEpisode, read))
-        word = _word(self._graph, episode_id, found.text)
-        if confirm != word:
-            said = f"said {shown(found.episode.reference_time)}: {found.text[:300]}"
-            return f"nothing was deleted. This would go: {said}\nTo delete it, repeat with confirm={word!r}."
-        asked = memory_episodes_pb2.DeleteEpisodeRequest(graph_id=self._graph, episode_id=episode_id)
-        answer = await _told(self._client.call(self._client.memory.DeleteEpisode, asked))
-        gone, back = len(answer.expired_statement_ids), len(answer.restored_statement_ids)
-        return f"deleted; {gone} facts are not believed any more, {back} hold again"
-
-    async def about_user(self) -> str:
-        """Who the user is, what they prefer, and how they want to be answered."""
-        asked = recall_summaries_pb2.GetPersonaRequest(graph_id=self._graph)
-        try:
-            persona = (await self._client.call(self._client.recall.GetPersona, asked)).persona
-        except NotFound:
-            persona = recall_summaries_pb2.Persona()
-        except CallError as error:
-            raise ToolError(str(error)) from error
-        sections = [f"## {section.title}\n{section.text}" for section in persona.sections if section.text]
-        return "\n\n".join(sections) or "nothing is known about the user"
-
-
 def server(memory: Memory) -> MCPServer:
     """The tools over one graph, each with what it does to the memory."""
-    made, tools = MCPServer("palimpsest", instructions=INSTRUCTIONS), Tools(memory)
+    made, tools = MCPServer("palimpsest", instructions=INSTRUCTIONS, log_level="WARNING"), Tools(memory)
     for tool, annotations in (
         (tools.remember, ADDS),
         (tools.recall, READS),
@@ -146,8 +47,12 @@ def server(memory: Memory) -> MCPServer:
         (tools.forget, DELETES),
         (tools.about_user, READS),
     ):
-        made.tool(annotations=annotations)(tool)
+        made.tool(annotations=annotations)(told_as(tool, _tool_error))
     return made
+
+
+def _tool_error(why: NotDone) -> ToolError:
+    return ToolError(str(why))
 
 
 def command(
@@ -158,53 +63,36 @@ def command(
     key: Annotated[str, typer.Option(envvar="PALIMPSEST_KEY", help="API key.")] = "",
 ) -> None:
     """Serves one graph to assistants that speak the Model Context Protocol; Ctrl-C stops it."""
-    asyncio.run(_serve(graph, transport, port, target or local.announced(local.DATA_DIR) or "", key))
+    asyncio.run(_serve(graph, transport, port, local.find(target)[0], key))
 
 
 async def _serve(graph: str, transport: Transport, port: int, target: str, key: str) -> None:
-    async with open_server(target, key, graph) as made:
-        if transport is Transport.STDIO:
-            await made.run_stdio_async()
-        else:
-            Console(stderr=True).print(f"mcp       http://127.0.0.1:{port}/mcp")
-            await made.run_streamable_http_async(host="127.0.0.1", port=port)
+    try:
+        async with open_server(target, key, graph) as made:
+            if transport is Transport.STDIO:
+                await made.run_stdio_async()
+            else:
+                await _serve_http(made, port)
+    except TlsUnusable as error:
+        raise complain(f"TLS: {error}", Exit.USAGE) from error
+
+
+async def _serve_http(made: MCPServer, port: int) -> None:
+    """On this machine alone; a page of another site that asks for it is refused by its Host and Origin."""
+    import uvicorn
+
+    try:
+        listening = socket.create_server((HOST, port))
+    except OSError as error:
+        raise complain(f"can't listen on {HOST}:{port}: {error.strerror}", Exit.USAGE) from error
+    with listening:
+        Console(stderr=True).print(f"mcp       http://{HOST}:{listening.getsockname()[1]}/mcp")
+        config = uvicorn.Config(made.streamable_http_app(host=HOST), log_level="warning")
+        await uvicorn.Server(config).serve(sockets=[listening])
 
 
 @asynccontextmanager
 async def open_server(target: str, key: str, graph: str) -> AsyncIterator[MCPServer]:
-    """The server over a client of its own, which is closed afterwards."""
-    async with Client(target, key) as client:
+    """The server over a client of its own, which is closed afterwards. Raises TlsUnusable."""
+    async with Client(target, key, Tls.of()) as client:
         yield server(Memory(client, graph))
-
-
-async def _told(work: Awaitable[Answer]) -> Answer:
-    """An error of the API as one of the tool. The model reads it: reason and message, nothing of ours."""
-    try:
-        return await work
-    except (CallError, ValueError) as error:
-        raise ToolError(str(error)) from error
-
-
-def _date(text: str) -> datetime | None:
-    return read(text).at if text else None
-
-
-def _stamp(text: str) -> Timestamp:
-    return read(text).timestamp
-
-
-def read(text: str) -> Dated:
-    """A date as a model writes it. Raises ToolError, which says how to."""
-    try:
-        return read_date(text)
-    except typer.BadParameter as error:
-        raise ToolError(f"{text!r} is no date; write it like {FORMS}") from error
-
-
-def _dates(span: statement_pb2.Span) -> str:
-    return f"since {since(span)}" + (f" until {until(span)}" if until(span) else "")
-
-
-def _word(graph: str, episode_id: str, text: str) -> str:
-    """Changes with what would be deleted, so that a word is good for what was shown."""
-    return hashlib.sha256(f"{graph}\n{episode_id}\n{text}".encode()).hexdigest()[:8]

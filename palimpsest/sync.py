@@ -1,15 +1,17 @@
 """The client for code that does not await: the same calls, on an event loop in a thread of its own."""
 
 import asyncio
+import os
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from google.protobuf.message import Message
 
-from palimpsest import client, memory
+from palimpsest import client, local, memory
 from palimpsest.client import Patience
 from palimpsest.memory import Recalled, Said
 from palimpsest.tls import Tls
@@ -35,7 +37,7 @@ class Client:
         self._thread = threading.Thread(target=self._loop.run_forever, name="palimpsest", daemon=True)
         self._thread.start()
 
-        async def made() -> client.Client:
+        async def made() -> client.Client:  # where its loop is
             return client.Client(target, key, tls, timeout_seconds=timeout_seconds, patience=patience)
 
         try:
@@ -45,9 +47,24 @@ class Client:
             self._stop()
             raise
 
+    @classmethod
+    def of(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """As `Client.of`."""
+        target, key = (environment.get(f"PALIMPSEST_{name}", "") for name in ("TARGET", "KEY"))
+        return cls(local.find(target, environment)[0], key, Tls.of(environment))
+
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Waits for a coroutine on the client's own loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        """Waits for a coroutine on the client's own loop; a caller who is interrupted cancels it."""
+        begun = self.submit(work)
+        try:
+            return begun.result()
+        except BaseException:
+            begun.cancel()
+            raise
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Begins a coroutine on the client's own loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, method: Any, request: Message, timeout_seconds: float | None = None) -> Any:
         """As `Client.call`; `method` is one of `client.within.memory.AddEpisode` and so on."""
@@ -56,6 +73,10 @@ class Client:
     def pages(self, method: Any, request: Message, items: str) -> Iterator[Any]:
         """As `Client.pages`."""
         return self._each(self.within.pages(method, request, items))
+
+    def stream(self, method: Any, request: Message, timeout_seconds: float | None = None) -> Iterator[Any]:
+        """As `Client.stream`."""
+        return self._each(self.within.stream(method, request, timeout_seconds))
 
     def watch(self, job_id: str) -> Iterator[job_pb2.Job]:
         """As `Client.watch`."""
@@ -66,8 +87,18 @@ class Client:
         return self.run(self.within.wait(job_id))
 
     def _each(self, items: AsyncIterator[T]) -> Iterator[T]:
-        while (item := self.run(_next(items))) is not _END:
-            yield item  # type: ignore[misc]  # what is not the end is an item
+        try:
+            while (item := self.run(_next(items))) is not _END:
+                yield item  # type: ignore[misc]  # what is not the end is an item
+        finally:
+            self._end(items)
+
+    def _end(self, items: AsyncIterator[Any]) -> None:
+        """Who stops looking ends the stream."""
+        if self._thread.is_alive():
+            ended = self.submit(_ended(items))
+            if threading.current_thread() is not self._thread:  # where a collector may drop an iterator
+                ended.result()
 
     def close(self) -> None:
         """Idempotent."""
@@ -139,3 +170,8 @@ class Memory:
 
 async def _next(items: AsyncIterator[T]) -> T | object:
     return await anext(items, _END)
+
+
+async def _ended(items: AsyncIterator[Any]) -> None:
+    if isinstance(items, AsyncGenerator):
+        await items.aclose()

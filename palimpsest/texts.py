@@ -35,6 +35,7 @@ _BY_SUFFIX = {
 }
 MOST_BYTES = 256 * 1024 * 1024
 """Of one file: more is no text but a dump, which is to be cut first."""
+_WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
 _TITLE = re.compile(r"\s*#\s+(\S.{0,199})")
 
 
@@ -111,7 +112,7 @@ def read_bytes(
     raw: bytes, name: str, format: Format, said: Timestamp | None, session: str = ""
 ) -> Iterator[Text | NotTaken]:
     """The requests of what a file holds. Raises Unreadable when there is nothing that can be read."""
-    text = _decoded(raw)
+    text = decoded(raw)
     if format is Format.TEXT:
         one = Text(name, _document(text, name), 0)
         yield one if said is None else _at(one, said)
@@ -145,13 +146,17 @@ def _document(text: str, name: str) -> Request:
     )
 
 
-def _decoded(raw: bytes) -> str:
+def decoded(raw: bytes) -> str:
+    """A text of a file. Raises Unreadable, which tells the line where that helps."""
+    if raw.startswith(_WIDE):
+        raise Unreadable("UTF-16 or UTF-32, not UTF-8: save it as UTF-8")
     if b"\0" in raw:
         raise Unreadable("binary, not text")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unreadable("not UTF-8") from error
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise Unreadable(f"not UTF-8 (line {line})") from error
     if not text.strip():
         raise Unreadable("empty")
     return text

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from palimpsest.connection import Connection
-from palimpsest.errors import TryAgain
+from palimpsest.errors import CallError, TryAgain
 from palimpsest.v1 import job_pb2, jobs_pb2
 
 FINAL = frozenset(
@@ -20,13 +20,14 @@ FINAL = frozenset(
 TRIES = 5
 """Broken streams in a row, without a message between, after which we give up."""
 WAIT_SECONDS = 1.0
+TOO_OLD = "CURSOR_EXPIRED"
 
 
 async def watch_job(connection: Connection, job_id: str) -> AsyncIterator[job_pb2.Job]:
     """The job now, then after each change, until a final state.
 
-    Goes on with the last cursor when the stream breaks. Raises CallError: NotFound, or TryAgain when the
-    server stays away.
+    Goes on with the last cursor when the stream breaks, or without one when that has become too old. Raises
+    CallError: NotFound, or TryAgain when the server stays away.
     """
     cursor, left = "", TRIES
     while True:
@@ -42,6 +43,10 @@ async def watch_job(connection: Connection, job_id: str) -> AsyncIterator[job_pb
             if left == 0:
                 raise
             await asyncio.sleep(error.retry_after_seconds or WAIT_SECONDS)
+        except CallError as error:
+            if error.reason != TOO_OLD or not cursor:
+                raise
+            cursor = ""
 
 
 async def wait_for(connection: Connection, job_id: str) -> job_pb2.Job:

@@ -40,7 +40,16 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(os.environ.get("PALIMPSEST_HYPOTHESIS", "dev"))
 
 
-UP = {"test_cli", "test_foreign_client", "test_hostile_words", "test_readme", "test_telemetry", "test_client"}
+UP = {
+    "test_cli",
+    "test_client",
+    "test_examples",
+    "test_foreign_client",
+    "test_hostile_words",
+    "test_node_client",
+    "test_readme",
+    "test_telemetry",
+}
 """Files whose tests share one `palimpsest up`."""
 
 
@@ -76,10 +85,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+def pytest_collection() -> None:
+    """Nothing that is loaded now goes again, so nobody looks for what could."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays: looking through it again and again would be a tenth of the run."""
+    """What is loaded by now stays: looking through it again and again would be a tenth of the run.
+
+    For the rest a look at every 20,000 new objects does, where Python's own 700 cost another twentieth.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -13,6 +13,7 @@ from palimpsest.cli import (
     erasing,
     facts,
     graphs,
+    importing,
     jobs,
     judging,
     money,
@@ -45,6 +46,7 @@ def options() -> None:
 
 for module in (adding, asserting, recalling, facts, diffing, judging, auditing, erasing):
     module.add_to(app)
+app.add_typer(importing.app(), name="import", rich_help_panel="Memory")
 app.add_typer(episodes.app(), name="episode", rich_help_panel="Memory")
 app.add_typer(documents.app(), name="document", rich_help_panel="Memory")
 app.add_typer(documents.sources(), name="source", rich_help_panel="Memory")

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import typer
@@ -150,7 +149,7 @@ def command(
 async def _run(
     work: Callable[..., Awaitable[None]], access: Access, json: bool, options: dict[str, Any]
 ) -> None:
-    where, whence = find_target(access.target)
+    where, whence = local.find(access.target)
     try:
         opened = Connection(where, access.key, Tls.of())
     except TlsUnusable as error:
@@ -161,17 +160,6 @@ async def _run(
             await work(shell, **options)
         except CallError as error:
             raise failed(error, json, where, whence, access) from error
-
-
-def find_target(given: str) -> tuple[str, str]:
-    """The server's address, and where it comes from."""
-    if given:
-        return given, "--target or PALIMPSEST_TARGET"
-    folder = Path(os.environ.get("PALIMPSEST_DATA_DIR") or local.DATA_DIR)
-    found = local.announced(folder)
-    if found is not None:
-        return found, str(folder / local.FILE)
-    return local.DEFAULT_TARGET, "the default"
 
 
 def failed(error: CallError, json: bool, target: str, whence: str, access: Access) -> typer.Exit:

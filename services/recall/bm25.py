@@ -3,6 +3,7 @@
 Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with the idf that is never negative.
 """
 
+import heapq
 import math
 from array import array
 from collections import Counter
@@ -19,8 +20,11 @@ _TERM_BYTES = 300
 """What Python keeps for a term besides its postings: two arrays, an entry, the text."""
 _DOCUMENT_BYTES = 200
 """The same for a document: its id, its place, its length."""
+_TERMS_KEPT = 16
+"""Terms whose weights are remembered until a document comes."""
 
 Scores = npt.NDArray[np.float64]
+Weighed = tuple[npt.NDArray[np.int64], Scores]
 
 
 class Bm25:
@@ -31,6 +35,8 @@ class Bm25:
         self._places: dict[str, int] = {}
         self._terms: dict[str, tuple[array[int], array[float]]] = {}
         self._lengths = array("f")
+        self._norms: npt.NDArray[np.float32] | None = None
+        self._weighed: dict[str, Weighed] = {}
         self._postings = 0
 
     def __len__(self) -> int:
@@ -42,7 +48,8 @@ class Bm25:
     @property
     def bytes(self) -> int:
         """About what it takes of memory."""
-        return self._postings * 8 + len(self._terms) * _TERM_BYTES + len(self.ids) * _DOCUMENT_BYTES
+        own = self._postings * 8 + len(self._terms) * _TERM_BYTES + len(self.ids) * _DOCUMENT_BYTES
+        return own + sum(places.nbytes + found.nbytes for places, found in self._weighed.values())
 
     @property
     def words(self) -> set[str]:
@@ -57,6 +64,8 @@ class Bm25:
         """Adds a document; one that is there already stays as it is."""
         if id in self._places:
             return
+        self._norms = None
+        self._weighed.clear()
         place = len(self.ids)
         self._places[id] = place
         self.ids.append(id)
@@ -84,21 +93,44 @@ class Bm25:
             scores[places] += found
         return scores
 
-    def weighed(self, term: str) -> tuple[npt.NDArray[np.int64], Scores]:
+    def weighed(self, term: str) -> Weighed:
         """Where a term is, and what it adds to the score there; both of shape (documents that have it,)."""
+        # One question asks for its terms several times, and for few.
+        found = self._weighed.get(term)
+        if found is None:
+            if len(self._weighed) >= _TERMS_KEPT:
+                self._weighed.clear()
+            found = self._weighed[term] = self._weigh(term)
+        return found
+
+    def _weigh(self, term: str) -> Weighed:
         if term not in self._terms:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        lengths = np.frombuffer(self._lengths, dtype=np.float32)
-        places = np.frombuffer(self._terms[term][0], dtype=np.uint32).astype(np.int64)
-        counts = np.frombuffer(self._terms[term][1], dtype=np.float32)
-        norms = K1 * (1 - B + B * lengths[places] / max(float(lengths.mean()), 1.0))
-        return places, self.idf(term) * counts * (K1 + 1) / (counts + norms)
+        if self._norms is None:
+            lengths = np.array(self._lengths, dtype=np.float32)
+            self._norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1.0))
+        places = np.array(self._terms[term][0], dtype=np.int64)
+        counts = np.array(self._terms[term][1], dtype=np.float32)
+        return places, self.idf(term) * counts * (K1 + 1) / (counts + self._norms[places])
+
+    def told(self, scores: Scores, ids: Sequence[str]) -> list[tuple[str, float]]:
+        """Documents that are here, each with its score."""
+        places = [(id, place) for id in ids if (place := self._places.get(id)) is not None]
+        found = scores[[place for _, place in places]].tolist() if places else []
+        return [(id, score) for (id, _), score in zip(places, found, strict=True)]
 
     def best(self, scores: Scores, limit: int) -> list[tuple[str, float]]:
         """The ids of the highest positive scores, best first, equal ones by id."""
         places = np.flatnonzero(scores > 0)
+        last: list[tuple[str, float]] = []
         if len(places) > limit:
-            least = np.partition(scores[places], len(places) - limit)[len(places) - limit]
-            places = places[scores[places] >= least]
-        ranked = sorted((-float(scores[place]), self.ids[place]) for place in places)
-        return [(id, -score) for score, id in ranked[:limit]]
+            found = scores[places]
+            least = float(np.partition(found, len(places) - limit)[len(places) - limit])
+            # Of those that are equal to the last one there may be thousands.
+            equal = heapq.nsmallest(limit, (self.ids[place] for place in places[found == least].tolist()))
+            last, places = [(id, least) for id in equal], places[found > least]
+        ranked = sorted(
+            (-score, self.ids[place])
+            for score, place in zip(scores[places].tolist(), places.tolist(), strict=True)
+        )
+        return [*((id, -score) for score, id in ranked), *last][:limit]

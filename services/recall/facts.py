@@ -7,13 +7,13 @@ from services.domain.graph import GraphAspect
 from services.domain.ids import EntityId, StatementId
 from services.recall.asking import Asking, dense_leg
 from services.recall.care import at_once
-from services.recall.fuse import Leg
+from services.recall.fuse import Leg, best_first
 from services.recall.hot.reads import FactReads, Searches
-from services.recall.ranking import FactFound, by_confidence, rank_facts, standing_of, with_slots
+from services.recall.ranking import Checked, FactFound, by_confidence, rank_facts, with_slots
 from services.recall.readings import shown_as, steps_as
 from services.recall.seeds import MAX_FOUND, weighed
 from services.recall.slots import Slots, read_slots
-from services.recall.standing import Time
+from services.recall.standing import Standing, Time, standing_of
 from services.recall.walking import PER_LEVEL, Reached, reach, walk_leg
 from services.stores.graph.port import AsOf, Records, StatementFilter, StatementView
 from services.stores.memory.lexicons import Lexicons
@@ -58,12 +58,12 @@ class Facts:
         width = max(WIDTH, 2 * limit)
         for widening in range(WIDENINGS):
             legs = [*fixed, *await self._searched(asking, width)]
-            views = await asking.care.of(self._checked(asking, legs), {})
+            checked = await asking.care.of(self._checked(asking, legs), {})
             full = any(len(leg.hits) >= width for leg in legs if leg.name.startswith("statements"))
-            if len(views) >= limit or not full or widening == WIDENINGS - 1:
+            if len(checked) >= limit or not full or widening == WIDENINGS - 1:
                 break
             width *= 4
-        ranked = rank_facts(asking, legs, views, reached)[: WEIGHED * limit]
+        ranked = rank_facts(asking, legs, checked, reached, WEIGHED * limit)
         own = await asking.care.of(self._records(asking, ranked), None)
         found = by_confidence(ranked, own, asking.known.at)[:limit]
         slots = await asking.care.of(self._slots(asking, found[:SLOTS], own), {})
@@ -116,7 +116,7 @@ class Facts:
             )
             for view in listed
         ]
-        return Leg("time", sorted(hits, key=lambda hit: (-hit[1], hit[0])))
+        return Leg("time", best_first(hits))
 
     async def _searched(self, asking: Asking, width: int) -> list[Leg]:
         index = asking.facts_index
@@ -137,22 +137,23 @@ class Facts:
             for collection in (Collection.STATEMENTS, *([Collection.ARCHIVE] if asking.whole else ()))
         ]
         scores = {id: score for leg in legs for id, score in leg.hits}
-        return Leg(legs[0].name, sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:width])
+        return Leg(legs[0].name, best_first(scores.items())[:width])
 
-    async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> dict[StatementId, StatementView]:
+    async def _checked(self, asking: Asking, legs: Sequence[Leg]) -> Checked:
         """The hits that stand to the time asked about, read from the store as known."""
         ids = list(dict.fromkeys(StatementId(id) for leg in legs for id, _ in leg.hits))
         found = await self._graph.views(asking.scope, ids, AsOf(asking.known.at)) if ids else ()
         views = await shown_as(self._graph, asking.scope, found, asking.reads)
-        aspects = asking.question.aspects
-        return {
-            view.statement.id: view
-            for view in views
-            if view.statement.fact
-            and (not aspects or view.statement.aspect in aspects)
-            and standing_of(view, asking.time) is not None
-            and asking.topics.keeps(view.episodes)
-        }
+        aspects, time, topics = asking.question.aspects, asking.time, asking.topics
+        checked: dict[str, tuple[StatementView, Standing]] = {}
+        for view in views:
+            one = view.statement
+            standing = standing_of(view.spans, time)
+            if standing is None or not one.fact or (aspects and one.aspect not in aspects):
+                continue
+            if topics.keeps(view.episodes):
+                checked[one.id] = (view, standing)
+        return checked
 
     async def _records(self, asking: Asking, found: Sequence[FactFound]) -> Records | None:
         ids = [fact.view.statement.id for fact in found]

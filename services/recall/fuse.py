@@ -4,7 +4,8 @@ Scores of one leg compare only among themselves, so each is scaled to 0..1 first
 equal-weight reciprocal rank fusion, which forgets by how much the first is better than the second.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,6 +34,11 @@ class Leg:
     hits: Sequence[tuple[str, float]]
 
 
+def best_first(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Hits by score, equal ones by id."""
+    return [(id, -score) for score, id in sorted([(-score, id) for id, score in hits])]
+
+
 class Found(NamedTuple):
     """A leg that has an item: at which rank (from 1), with which score of its own."""
 
@@ -50,18 +56,47 @@ class Fused:
     found: tuple[Found, ...] = ()
 
 
-def fuse(legs: Sequence[Leg], visible: Container[str]) -> dict[str, Fused]:
-    """Fused scores of the visible hits, 0 to 1. What is not visible sways no score of what is."""
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Fused scores of all that was found, 0 to 1, and the legs that they are of, without what is hidden."""
+
+    scores: Mapping[str, float]
+    legs: Sequence[Leg]
+
+    def items(self, ids: Iterable[str], scores: Mapping[str, float]) -> list[Fused]:
+        """Some items under the scores that they came to. Who found them is told of these alone."""
+        legs = [
+            (leg.name, {id: rank for rank, (id, _) in enumerate(leg.hits)}, leg.hits) for leg in self.legs
+        ]
+        return [
+            Fused(
+                id,
+                scores[id],
+                tuple(
+                    Found(name, ranks[id] + 1, hits[ranks[id]][1])
+                    for name, ranks, hits in legs
+                    if id in ranks
+                ),
+            )
+            for id in ids
+        ]
+
+
+def fuse(legs: Sequence[Leg], visible: Container[str]) -> Fusion:
+    """Fuses the visible hits. What is not visible sways no score of what is."""
     total = sum(WEIGHTS[leg.name] for leg in legs)
-    sums: dict[str, float] = {}
-    found: dict[str, list[Found]] = {}
-    for leg in sorted(legs, key=lambda leg: leg.name):  # sums of floats depend on their order
-        hits = [(id, score) for id, score in leg.hits if id in visible]
-        scaled = normalised([score for _, score in hits])
-        for rank, ((id, score), share) in enumerate(zip(hits, scaled, strict=True), start=1):
-            sums[id] = sums.get(id, 0.0) + share * WEIGHTS[leg.name] / total
-            found.setdefault(id, []).append(Found(leg.name, rank, score))
-    return {id: Fused(id, min(1.0, score), tuple(found[id])) for id, score in sums.items()}
+    # Sums of floats depend on their order.
+    shown = [
+        Leg(leg.name, [hit for hit in leg.hits if hit[0] in visible])
+        for leg in sorted(legs, key=lambda leg: leg.name)
+    ]
+    sums: defaultdict[str, float] = defaultdict(float)
+    for leg in shown:
+        weight = WEIGHTS[leg.name]
+        scaled = normalised([score for _, score in leg.hits])
+        for (id, _), share in zip(leg.hits, scaled, strict=True):
+            sums[id] += share * weight / total
+    return Fusion({id: min(1.0, score) for id, score in sums.items()}, shown)
 
 
 def normalised(scores: Sequence[float]) -> list[float]:
@@ -70,20 +105,28 @@ def normalised(scores: Sequence[float]) -> list[float]:
     Zero, not the worst hit, is the lower end: how far a list was cut off then sways nothing.
     """
     best = max(scores, default=0.0)
-    return [max(0.0, score) / best if best > 0 else 0.0 for score in scores]
+    if best <= 0:
+        return [0.0] * len(scores)
+    return [score / best if score > 0 else 0.0 for score in scores]
 
 
 def ranked(
-    items: Sequence[Fused], newest: Callable[[str], int], sources: Callable[[str], int]
-) -> list[Fused]:
-    """Best first; equal scores by recency, then by independent sources, then by id."""
-    by_score: dict[float, list[Fused]] = {}
-    for item in items:
-        by_score.setdefault(-round(item.score, SAME), []).append(item)
-    # Few are equal, and what decides between them costs more than the rest.
-    order: list[Fused] = []
-    for _, equal in sorted(by_score.items()):
+    scores: Mapping[str, float],
+    limit: int,
+    newest: Callable[[str], int],
+    sources: Callable[[str], int] = lambda _: 1,
+) -> list[str]:
+    """The ids of the first, best first; equal scores by recency, then by independent sources, then by id."""
+    by_score: defaultdict[float, list[str]] = defaultdict(list)
+    for id, score in scores.items():
+        by_score[-round(score, SAME)].append(id)
+    # What decides between equals costs more than the rest: it is asked for of those among the first alone.
+    order: list[str] = []
+    for score in sorted(by_score):
+        if len(order) >= limit:
+            break
+        equal = by_score[score]
         if len(equal) > 1:
-            equal.sort(key=lambda item: (-newest(item.id), -sources(item.id), item.id))
+            equal.sort(key=lambda id: (-newest(id), -sources(id), id))
         order += equal
-    return order
+    return order[:limit]

@@ -1,15 +1,17 @@
 """Passages: finds what was literally said, by vector and by words; a matching turn lifts its neighbours."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from services.domain.ids import EpisodeId, PassageId
+from services.domain.ids import PassageId
 from services.domain.instants import Instant, Interval
 from services.domain.memory import Episode, Passage
 from services.recall.asking import Asking, dense_leg
+from services.recall.bm25 import Scores
 from services.recall.care import together
-from services.recall.fuse import Found, Fused, Leg, fuse, ranked
+from services.recall.fuse import Found, Fused, Leg, best_first, fuse, ranked
 from services.recall.hot.reads import Searches, TextReads
+from services.recall.hot.texts import Said
 from services.recall.messages import said_at
 from services.recall.terms import terms
 from services.recall.texts_index import TextsIndex, is_searchable
@@ -31,8 +33,8 @@ OWN_WORDS = 0.2
 ASKS = 0.06
 """What a turn loses that is itself a question: the answer stands beside it."""
 
-Beside = set[tuple[str, str]]
-"""A leg and an id that it has for a neighbour's sake alone."""
+Beside = Callable[[str, str], bool]
+"""Whether a leg, by its name, has a passage for a neighbour's sake alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +68,22 @@ class Passages:
     async def find(self, asking: Asking, limit: int) -> PassagesFound:
         """At most `limit` passages."""
         width = max(WIDTH, limit)
-        found: dict[PassageId, tuple[Passage, Episode]] = {}
+        found: Mapping[PassageId, Said] = {}
         legs: list[Leg] = []
-        beside: Beside = set()
+        beside: Beside = _by_itself
         then = _then(asking)
         timed = await asking.care.of(self._said_in(asking, then), ()) if then else ()
         for _ in range(WIDENINGS):
-            beside.clear()
-            legs = await self._searched(asking, width, beside)
+            legs, beside = await self._searched(asking, width)
             found = await asking.care.of(self._checked(asking, legs, timed), {})
             if len(found) >= limit or not any(len(leg.hits) >= width for leg in legs):
                 break
             width *= 4
         if then is not None:
             legs.append(_time_leg(then, found))
-        return PassagesFound(_ranked(asking, legs, found, beside, limit), _whose(asking, legs, found))
+        first = [_told(item, beside) for item in _ranked(asking, legs, found, limit)]
+        shown = await asking.care.of(self._shown(asking, first), ())
+        return PassagesFound(shown, _whose(asking, legs, found))
 
     async def _said_in(self, asking: Asking, period: Interval) -> Sequence[PassageId]:
         where = EpisodeFilter(since=period.start, until=period.end)
@@ -88,7 +91,7 @@ class Passages:
         said = await together(*(self._text.passages_of(asking.scope, one.id) for one in listed.items))
         return [passage.id for passages in said for passage in passages if is_searchable(passage)]
 
-    async def _searched(self, asking: Asking, width: int, beside: Beside) -> list[Leg]:
+    async def _searched(self, asking: Asking, width: int) -> tuple[list[Leg], Beside]:
         near: Leg | None = None
         if asking.vector is not None:
             within = asking.time.within
@@ -97,53 +100,75 @@ class Passages:
             near = await asking.care.of(dense, None)
         index = asking.texts_index
         if index is None:
-            return [near] if near else []
-        return _in_windows(asking, index, near, width, beside)
+            return [near] if near else [], _by_itself
+        return _in_windows(asking, index, near, width)
 
     async def _checked(
         self, asking: Asking, legs: Sequence[Leg], timed: Sequence[PassageId]
-    ) -> dict[PassageId, tuple[Passage, Episode]]:
+    ) -> Mapping[PassageId, Said]:
         """The hits that are still there, known by then, and said in the range asked for."""
         hits = [PassageId(id) for leg in legs for id, _ in leg.hits]
         ids = list(dict.fromkeys([*hits, *timed]))
-        if not ids:
-            return {}
-        passages = await self._text.passages(asking.scope, ids)
-        episodes = await self.episodes(asking, [passage.episode for passage in passages])
-        found: dict[PassageId, tuple[Passage, Episode]] = {}
-        for passage in passages:
-            episode = episodes.get(passage.episode)
-            if episode is not None and _is_asked(asking, passage, episode):
-                found[passage.id] = (passage, episode)
+        said = await self._text.said(asking.scope, ids) if ids else {}
+        until, within, topics = asking.known.saved_until, asking.time.within, asking.topics
+        if until is None and within is None and topics.only is None:
+            return said
+        return {
+            id: one
+            for id, one in said.items()
+            if (until is None or one.saved_at <= until)
+            and (within is None or within.contains(one.at))
+            and topics.keeps([one.episode])
+        }
+
+    async def _shown(self, asking: Asking, items: Sequence[Fused]) -> list[PassageFound]:
+        """What is shown of passages, read for these alone: what was found are hundreds."""
+        if not items:
+            return []
+        read = await self._text.passages(asking.scope, [PassageId(item.id) for item in items])
+        passages = {passage.id: passage for passage in read}
+        wanted = list(dict.fromkeys(passage.episode for passage in read))
+        episodes = {one.id: one for one in await self._text.episodes(asking.scope, wanted)}
+        found: list[PassageFound] = []
+        for item in items:
+            passage = passages.get(PassageId(item.id))
+            episode = episodes.get(passage.episode) if passage else None
+            if passage is not None and episode is not None and episode.deleted_at is None:
+                found.append(PassageFound(passage, episode, item))
         return found
 
-    async def episodes(self, asking: Asking, ids: Sequence[EpisodeId]) -> Mapping[EpisodeId, Episode]:
-        read = await self._text.episodes(asking.scope, list(dict.fromkeys(ids)))
-        return {episode.id: episode for episode in read}
+
+def _by_itself(leg: str, id: str) -> bool:
+    return False
 
 
-def _in_windows(asking: Asking, index: TextsIndex, near: Leg | None, width: int, beside: Beside) -> list[Leg]:
+def _in_windows(asking: Asking, index: TextsIndex, near: Leg | None, width: int) -> tuple[list[Leg], Beside]:
     """Both legs with what neighbours add, over the best `width` of each together.
 
     A turn that one leg has among its best is told by the other as well, however far down: to count it as
-    nothing there would be worse than wrong. `beside` gets what a leg has for a neighbour's sake alone.
+    nothing there would be worse than wrong.
     """
-    own = index.passages.scores(asking.terms)
-    words = index.turns.windowed(index.passages, asking.terms)
-    best = [id for id, _ in index.passages.best(words, width)]
-    like = dict(index.turns.lifted(index.passages, near.hits)) if near else {}
+    passages = index.passages
+    words = index.turns.windowed(passages, asking.terms)
+    best = [id for id, _ in passages.best(words, width)]
+    like = dict(index.turns.lifted(passages, near.hits)) if near else {}
     chosen = list(dict.fromkeys([*best, *list(like)[:width]]))
-    worded = ((id, index.score_of(words, id)) for id in chosen)
-    legs = [Leg("passages_lexical", _sorted(hit for hit in worded if hit[1] > 0))]
-    beside |= {("passages_lexical", id) for id, _ in legs[0].hits if index.score_of(own, id) <= 0}
+    legs = [Leg("passages_lexical", best_first(hit for hit in passages.told(words, chosen) if hit[1] > 0))]
     if near is not None:
-        legs.append(Leg(near.name, _sorted((id, like[id]) for id in chosen if id in like)))
-        beside |= {(near.name, id) for id in like} - {(near.name, id) for id, _ in near.hits}
-    return legs
+        legs.append(Leg(near.name, best_first((id, like[id]) for id in chosen if id in like)))
+    own: Scores | None = None
+    alike = {id for id, _ in near.hits} if near else set()
 
+    def beside(leg: str, id: str) -> bool:
+        nonlocal own
+        if near is not None and leg == near.name:
+            return id not in alike
+        if leg != "passages_lexical":
+            return False
+        own = passages.scores(asking.terms) if own is None else own
+        return index.score_of(own, id) <= 0
 
-def _sorted(hits: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+    return legs, beside
 
 
 def _then(asking: Asking) -> Interval | None:
@@ -156,16 +181,13 @@ def _then(asking: Asking) -> Interval | None:
     return Interval(period.start, Instant(period.end + SOON_AFTER_MICROS))
 
 
-def _time_leg(then: Interval, found: Mapping[PassageId, tuple[Passage, Episode]]) -> Leg:
-    return Leg(
-        "passages_time",
-        [(id, 1.0) for id in sorted(found) if then.contains(said_at(*found[id]))],
-    )
+def _time_leg(then: Interval, found: Mapping[PassageId, Said]) -> Leg:
+    return Leg("passages_time", [(id, 1.0) for id in sorted(found) if then.contains(found[id].at)])
 
 
 def _whose(asking: Asking, legs: Sequence[Leg], found: Iterable[PassageId]) -> float:
     index = asking.texts_index
-    if index is None:
+    if index is None or not asking.speakers:
         return 1.0
     near = [hit for leg in legs if leg.name == "passages_dense" for hit in leg.hits]
     names = {term for key in asking.speakers for term in terms(key)}
@@ -173,54 +195,35 @@ def _whose(asking: Asking, legs: Sequence[Leg], found: Iterable[PassageId]) -> f
     return whose(index.passages, index.turns, asking.speakers, asked, near, found)
 
 
-def _is_asked(asking: Asking, passage: Passage, episode: Episode) -> bool:
-    until, within = asking.known.saved_until, asking.time.within
-    if not asking.topics.keeps([episode.id]):
-        return False
-    if episode.deleted_at is not None or (until is not None and episode.created_at > until):
-        return False
-    return within is None or within.contains(said_at(passage, episode))
+def _ranked(asking: Asking, legs: Sequence[Leg], found: Mapping[PassageId, Said], limit: int) -> list[Fused]:
+    """The first of them, with scores from 0 to 1."""
+    fusion = fuse(legs, found)
+    gains, topics = _gains(asking, fusion.scores), asking.topics
+    scores = {
+        id: score + gain + topics.lift([found[PassageId(id)].episode])
+        for (id, score), gain in zip(fusion.scores.items(), gains, strict=True)
+    }
+    order = ranked(scores, limit, newest=lambda id: found[PassageId(id)].at)
+    # Ranked before, so that no two of the best become equal.
+    return fusion.items(order, {id: min(1.0, max(0.0, scores[id])) for id in order})
 
 
-def _ranked(
-    asking: Asking,
-    legs: Sequence[Leg],
-    found: Mapping[PassageId, tuple[Passage, Episode]],
-    beside: Beside,
-    limit: int,
-) -> list[PassageFound]:
-    """The first of them. What is shown of each is made for these alone: there are hundreds."""
-    items: list[Fused] = []
-    for id, item in fuse(legs, found).items():
-        passage, episode = found[PassageId(id)]
-        score = item.score + _gain(asking, passage.id) + asking.topics.lift([episode.id])
-        items.append(Fused(id, score, item.found))
-    order = ranked(items, newest=lambda id: said_at(*found[PassageId(id)]), sources=lambda _: 1)
-    return [
-        PassageFound(*found[PassageId(item.id)], _within_bounds(_told(item, beside)))
-        for item in order[:limit]
-    ]
-
-
-def _within_bounds(item: Fused) -> Fused:
-    """With a score from 0 to 1; ranked before, so that no two of the best become equal."""
-    return replace(item, score=min(1.0, max(0.0, item.score)))
-
-
-def _gain(asking: Asking, id: PassageId) -> float:
-    """What who speaks, and whether they ask, adds to a passage's score."""
+def _gains(asking: Asking, ids: Iterable[str]) -> Iterator[float]:
+    """What who speaks, and whether they ask, adds to the score of each of some passages."""
     index = asking.texts_index
-    place = index.passages.place(id) if index else None
-    if index is None or place is None:
-        return 0.0
-    gain = OWN_WORDS if index.turns.is_by(place, asking.speakers) else 0.0
-    return gain - (ASKS if index.turns.asks(place) else 0.0)
+    if index is None:
+        return (0.0 for _ in ids)
+    speaks, asks, place = index.turns.said_by(asking.speakers), index.turns.asks, index.passages.place
+    return (
+        0.0 if at is None else (OWN_WORDS if speaks(at) else 0.0) - (ASKS if asks(at) else 0.0)
+        for at in map(place, ids)
+    )
 
 
 def _told(item: Fused, beside: Beside) -> Fused:
     """An item that only its neighbours made a leg find says so."""
     found = tuple(
-        Found("passages_neighbour", one.rank, one.score) if (one.leg, item.id) in beside else one
+        Found("passages_neighbour", one.rank, one.score) if beside(one.leg, item.id) else one
         for one in item.found
     )
     return replace(item, found=found)

@@ -10,7 +10,7 @@ from services.recall.asking import Asking
 from services.recall.confidence import confidence
 from services.recall.fuse import Found, Fused, Leg, fuse, ranked
 from services.recall.slots import Slots, replaced_by, successors
-from services.recall.standing import Standing, Time, interval, stand
+from services.recall.standing import Standing, Time, standing_of
 from services.recall.walking import Reached
 from services.stores.graph.port import Records, StatementView
 
@@ -28,33 +28,33 @@ class FactFound:
     """A fact that matters, with all its spans believed as known."""
 
     view: StatementView
-    fused: Fused
     standing: Standing
+    fused: Fused
     reached: Reached | None = None
     replaced: Sequence[StatementView] = ()
 
 
-def standing_of(view: StatementView, time: Time) -> Standing | None:
-    return stand([interval(span) for span in view.spans], time)
+Checked = Mapping[str, tuple[StatementView, Standing]]
+"""Statements that stand to the time asked about, by id."""
 
 
 def rank_facts(
-    asking: Asking,
-    legs: Sequence[Leg],
-    views: Mapping[StatementId, StatementView],
-    reached: Mapping[StatementId, Reached],
+    asking: Asking, legs: Sequence[Leg], checked: Checked, reached: Mapping[StatementId, Reached], limit: int
 ) -> list[FactFound]:
-    fused = fuse(legs, views)
-    facts: dict[str, FactFound] = {}
-    for id, view in views.items():
-        standing = standing_of(view, asking.time)
-        assert standing is not None, "checked before"
-        score = fused[id].score + _gain(asking, view) + asking.topics.lift(view.episodes)
-        if not standing.holds and not asking.plan.intent.looks_back:
+    """The first of what was checked, best first."""
+    fusion = fuse(legs, checked)
+    topics, looks_back = asking.topics, asking.plan.intent.looks_back
+    scores: dict[str, float] = {}
+    for id, (view, standing) in checked.items():
+        score = fusion.scores[id] + _gain(asking, view) + topics.lift(view.episodes)
+        if not standing.holds and not looks_back:
             score *= ENDED_SHARE
-        item = Fused(id, min(1.0, score), fused[id].found)
-        facts[id] = FactFound(view, item, standing, reached.get(id))
-    return _in_order(facts)
+        scores[id] = min(1.0, score)
+    order = _in_order(scores, {id: view for id, (view, _) in checked.items()}, limit)
+    return [
+        FactFound(*checked[item.id], item, reached.get(StatementId(item.id)))
+        for item in fusion.items(order, scores)
+    ]
 
 
 def by_confidence(found: Sequence[FactFound], records: Records | None, known_at: Revision) -> list[FactFound]:
@@ -70,16 +70,18 @@ def by_confidence(found: Sequence[FactFound], records: Records | None, known_at:
         sure = confidence(own, any(span.contested for span in fact.view.spans)) if own else 1.0
         share = UNSURE_SHARE + (1 - UNSURE_SHARE) * sure
         facts[fact.fused.id] = replace(fact, fused=replace(fact.fused, score=fact.fused.score * share))
-    return _in_order(facts)
+    scores = {id: fact.fused.score for id, fact in facts.items()}
+    order = _in_order(scores, {id: fact.view for id, fact in facts.items()}, len(facts))
+    return [facts[id] for id in order]
 
 
-def _in_order(facts: Mapping[str, FactFound]) -> list[FactFound]:
-    order = ranked(
-        [fact.fused for fact in facts.values()],
-        newest=lambda id: _latest_start(facts[id].view),
-        sources=lambda id: len(facts[id].view.episodes),
+def _in_order(scores: Mapping[str, float], views: Mapping[str, StatementView], limit: int) -> list[str]:
+    return ranked(
+        scores,
+        limit,
+        newest=lambda id: _latest_start(views[id]),
+        sources=lambda id: len(views[id].episodes),
     )
-    return [facts[item.id] for item in order]
 
 
 def _gain(asking: Asking, view: StatementView) -> float:
@@ -115,10 +117,10 @@ def with_slots(time: Time, found: Sequence[FactFound], slots: Slots) -> list[Fac
 
 def _lifted(rival: StatementView, over: FactFound, found: FactFound | None, time: Time) -> FactFound | None:
     """A fact that holds, with at least the score of one that it replaced; None when it does not hold."""
-    standing = standing_of(rival, time)
+    standing = standing_of(rival.spans, time)
     if standing is None or not standing.holds:
         return None
     if found is None:
         by = Found("replaced", 1, over.fused.score)
-        return FactFound(rival, Fused(rival.statement.id, over.fused.score, (by,)), standing)
+        return FactFound(rival, standing, Fused(rival.statement.id, over.fused.score, (by,)))
     return replace(found, fused=replace(found.fused, score=max(found.fused.score, over.fused.score)))

@@ -114,6 +114,8 @@ async def shown_as(
 
     Raises StoreUnavailable.
     """
+    if not reads.merged:
+        return list(views)
     merged_nodes = {node.id for view in views for node in _nodes(view) if node.id in reads.merged}
     if not merged_nodes:
         return list(views)
@@ -140,6 +142,8 @@ def _nodes(view: StatementView) -> Iterable[Entity]:
 
 async def steps_as(graph: GraphReads, scope: Scope, steps: Sequence[Step], reads: ReadAs) -> list[Step]:
     """Steps of a walk over what entities read as, as `shown_as`."""
+    if not reads.merged:
+        return list(steps)
     views = await shown_as(graph, scope, [step.view for step in steps], reads)
     return [
         replace(step, view=view, via=reads.root(step.via)) for step, view in zip(steps, views, strict=True)

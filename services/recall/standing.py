@@ -35,20 +35,42 @@ class Standing:
     current: bool
 
 
+_STANDINGS = {
+    (holds, current): Standing(holds, current) for holds in (False, True) for current in (False, True)
+}
+
+
 def interval(span: Span) -> Interval:
     return Interval(span.valid_at, span.invalid_at)
 
 
-def stand(spans: Sequence[Interval], time: Time) -> Standing | None:
+def standing_of(spans: Sequence[Span], time: Time) -> Standing | None:
     """How believed spans stand to a time; None when they are not asked for."""
-    current = any([span.contains(time.now) for span in spans])  # noqa: C419 - few, and asked for often
+    # Asked of every hit of a question, most of which have one span and lie within neither filter.
+    if not spans:
+        return None
+    now = time.now
+    current = False
+    for span in spans:
+        start, end = span.valid_at, span.invalid_at
+        if (start is None or start <= now) and (end is None or now < end):
+            current = True
+            break
+    if time.period is None and time.as_of is None and time.within is None:
+        return _STANDINGS[current, current] if current or time.show_ended else None
+    return stand([interval(span) for span in spans], time)
+
+
+def stand(spans: Sequence[Interval], time: Time) -> Standing | None:
+    """The same of stretches of time."""
+    current = any(span.contains(time.now) for span in spans)
     if time.names_none:
         asked = current if time.period is None else any(span.meets(time.period) for span in spans)
         if not spans or not (asked or current or time.show_ended):
             return None
-        return Standing(asked, current)
+        return _STANDINGS[asked, current]
     if time.as_of is not None and not any(span.contains(time.as_of) for span in spans):
         return None
     if time.within is not None and not any(span.meets(time.within) for span in spans):
         return None
-    return Standing(True, current) if spans else None
+    return _STANDINGS[True, current] if spans else None

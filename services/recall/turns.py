@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from services.domain.ids import EntityId, EpisodeId
 from services.domain.memory import Passage, Role
 from services.domain.names import name_key
 from services.recall.bm25 import Bm25, Scores
+from services.recall.fuse import best_first
 from services.recall.mentions import AliasTable
 from services.recall.terms import folded
 from services.stores.graph.port import Alias
@@ -52,7 +53,7 @@ class Turns:
         self._asks = array("b")
         self._of_you = array("b")
         self._about: Places | None = None
-        self._beside: dict[int, Places] = {}
+        self._beside: dict[int, Places | None] = {}
         self._names: AliasTable | None = None
 
     def __len__(self) -> int:
@@ -91,8 +92,11 @@ class Turns:
             best[places] = scores
             for distance, share in enumerate(SHARES, start=1):
                 for step in (-distance, distance):
+                    beside = self._stepped(step)
+                    if beside is None:
+                        continue
                     # A turn stands so far from one other at most, so that no place is met twice.
-                    near = self._stepped(step)[places]
+                    near = beside[places]
                     there = near >= 0
                     best[near[there]] = np.maximum(best[near[there]], share * scores[there])
             total += best
@@ -100,21 +104,26 @@ class Turns:
 
     def lifted(self, index: Bm25, hits: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
         """Hits by likeness, best first, in which each turn has at least its share of its neighbours'."""
-        scores, hit = np.zeros(len(index)), np.zeros(len(index), dtype=bool)
+        best: dict[int, float] = {}
         elsewhere: list[tuple[str, float]] = []
         for id, score in hits:
             place = index.place(id)
             if place is None:
                 elsewhere.append((id, score))
             else:
-                scores[place], hit[place] = score, True
-        best = scores.copy()
+                best[place] = max(0.0, score)
+        places, scores = np.array(list(best), dtype=np.int64), np.array(list(best.values()))
         for distance, share in enumerate(LIKE_SHARES, start=1):
             for step in (-distance, distance):
                 beside = self._stepped(step)
-                best = np.maximum(best, np.where(beside >= 0, share * scores[beside], 0.0))
-        found = [(index.ids[int(place)], float(best[place])) for place in np.flatnonzero(hit | (best > 0))]
-        return sorted([*found, *elsewhere], key=lambda hit: (-hit[1], hit[0]))
+                if beside is None:
+                    continue
+                near = beside[places]
+                there = (near >= 0) & (scores > 0)
+                for place, score in zip(near[there].tolist(), (share * scores[there]).tolist(), strict=True):
+                    if score > best.get(place, 0.0):
+                        best[place] = score
+        return best_first([*((index.ids[place], score) for place, score in best.items()), *elsewhere])
 
     def named_in(self, question: str, others: Collection[str] = ()) -> frozenset[str]:
         """Keys of the speakers whom a question names; `others` are keys of names that it means as well.
@@ -145,26 +154,31 @@ class Turns:
     def _told_about(self) -> Places:
         speakers = np.array(self._speakers, dtype=np.int64)
         padded = np.append(speakers, -1)  # place -1 is nobody
-        before, after = padded[self._stepped(-1)], padded[self._stepped(1)]
+        nobody = np.full(len(self), -1, dtype=np.int64)
+        before, after = (nobody if at is None else padded[at] for at in (self._stepped(-1), self._stepped(1)))
         other = np.where((before >= 0) & (before != speakers), before, after)
         of_you = np.array(self._of_you, dtype=np.bool_) & (other >= 0) & (other != speakers)
         return np.where(of_you, other, speakers)
 
-    def is_by(self, place: int, keys: Collection[str]) -> bool:
+    def said_by(self, keys: Collection[str]) -> Callable[[int], bool]:
         """Whether one of these speakers has said the turn at a place."""
-        return any(self._numbers.get(key) == self._speakers[place] for key in keys)
+        numbers, speakers = frozenset(self._numbered(keys)), self._speakers
+        return (lambda place: speakers[place] in numbers) if numbers else (lambda _: False)
 
     def asks(self, place: int) -> bool:
         """Whether the turn at a place is a question."""
         return bool(self._asks[place])
 
-    def _stepped(self, step: int) -> Places:
-        """For each place the place `step` turns further in its episode, -1 where there is none."""
+    def _stepped(self, step: int) -> Places | None:
+        """For each place the place `step` turns further in its episode, -1 where there is none.
+
+        None where there is none for any: each fact that somebody asserts is an episode of its own.
+        """
         if step not in self._beside:
             places = np.full(len(self), -1, dtype=np.int64)
             for (episode, position), place in self._at.items():
                 places[place] = self._at.get((episode, position + step), -1)
-            self._beside[step] = places
+            self._beside[step] = places if (places >= 0).any() else None
         return self._beside[step]
 
 

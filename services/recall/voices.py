@@ -1,7 +1,7 @@
 """Voices: finds the user's own sentences, by vector and by words, that are held at the time asked about."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from services.domain.ids import EpisodeId, VoiceId
 from services.domain.instants import Instant, Interval
@@ -89,20 +89,27 @@ def _ranked(
     legs: Sequence[Leg],
     found: Mapping[VoiceId, tuple[VoiceAspect, Interval, Standing]],
 ) -> list[VoiceFound]:
-    fused = fuse(legs, found)
-    voices: dict[str, VoiceFound] = {}
-    for id, (aspect, interval, standing) in found.items():
-        score = fused[id].score + (CUED if aspect.kind in asking.plan.cues.voice else 0.0)
+    fusion = fuse(legs, found)
+    scores: dict[str, float] = {}
+    for id, (aspect, _, standing) in found.items():
+        score = fusion.scores[id] + (CUED if aspect.kind in asking.plan.cues.voice else 0.0)
         score += asking.topics.lift(_episodes(asking, aspect))
         if not standing.holds and not asking.plan.intent.looks_back:
             score *= ENDED_SHARE
-        voices[id] = VoiceFound(aspect, interval, replace(fused[id], score=min(1.0, score)), standing)
+        scores[id] = min(1.0, score)
+    voices = {
+        item.id: VoiceFound(aspect, interval, item, standing)
+        for item, (aspect, interval, standing) in zip(
+            fusion.items(found, scores), found.values(), strict=True
+        )
+    }
     order = ranked(
-        [one.fused for one in voices.values()],
+        scores,
+        len(scores),
         newest=lambda id: voices[id].since,
         sources=lambda id: len(claims_at(voices[id].aspect, asking.known.at)),
     )
-    return [voices[item.id] for item in order]
+    return [voices[id] for id in order]
 
 
 def _episodes(asking: Asking, aspect: VoiceAspect) -> list[EpisodeId]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.graph import Entity
 from services.domain.ids import EntityId, StatementId
-from services.recall.fuse import Leg
+from services.recall.fuse import Leg, best_first
 from services.recall.messages import entity_out
 from services.stores.graph.port import StatementView, Step
 
@@ -50,8 +50,7 @@ def reach(
 
 def walk_leg(reached: Mapping[StatementId, Reached]) -> Leg:
     """A walk as a leg: nearest first."""
-    hits = sorted(((id, one.score) for id, one in reached.items()), key=lambda hit: (-hit[1], hit[0]))
-    return Leg("walk", hits)
+    return Leg("walk", best_first((id, one.score) for id, one in reached.items()))
 
 
 def path_out(reached: Reached) -> list[pb.PathStep]:

@@ -16,6 +16,8 @@ from google.rpc import error_details_pb2, status_pb2
 from palimpsest import Client, Memory, Patience, sync
 from palimpsest.client import name_request
 from palimpsest.errors import CallError, NotFound, TryAgain, Unauthenticated
+from palimpsest.local import announce
+from palimpsest.tls import TlsUnusable
 from palimpsest.v1 import (
     credits_pb2,
     graph_pb2,
@@ -26,7 +28,7 @@ from palimpsest.v1 import (
 from tests.doubles.product import Product, a_product
 from tests.e2e.up_process import UpProcess
 
-SERVERS = ["ray", "sqlalchemy", "services", "gateway", "typer"]
+SERVERS = ["ray", "sqlalchemy", "services", "gateway", "typer", "rich", "pydantic", "mcp", "langgraph"]
 HASTY = Patience(first_wait_seconds=0.001, longest_wait_seconds=0.01)
 
 
@@ -153,6 +155,25 @@ def test_a_name_is_given_once() -> None:
     name_request(credits_pb2.GetBalanceRequest())
 
 
+def test_each_text_of_a_batch_has_a_name_of_its_own() -> None:
+    texts = [memory_ingest_pb2.AddEpisodeRequest(request_id=name) for name in ("mine", "", "")]
+    batch = memory_ingest_pb2.BatchAddEpisodesRequest(requests=texts)
+    name_request(batch)
+    names = [one.request_id for one in batch.requests]
+    assert names[0] == "mine"
+    assert len({*names, ""}) == 4
+
+
+async def test_the_environment_says_where_and_who(tmp_path: Path) -> None:
+    announce(tmp_path, "127.0.0.1:5")
+    async with Client.of({"PALIMPSEST_DATA_DIR": str(tmp_path)}) as client:
+        assert client.connection.target == "127.0.0.1:5"
+    with sync.Client.of({"PALIMPSEST_TARGET": "there:1", "PALIMPSEST_KEY": "pk"}) as blocking:
+        assert blocking.within.connection.target == "there:1"
+    with pytest.raises(TlsUnusable):
+        Client.of({"PALIMPSEST_TLS_AUTHORITIES": str(tmp_path / "none.pem")})
+
+
 @pytest.mark.milvus
 def test_code_that_does_not_await_has_the_same(running: UpProcess) -> None:
     tenant = running.tenant()
@@ -165,6 +186,9 @@ def test_code_that_does_not_await_has_the_same(running: UpProcess) -> None:
         assert "Oslo" in memory.recall("Where does Ada live?").text
         listed = client.pages(client.within.graphs.ListGraphs, graph_pb2.ListGraphsRequest(), "graphs")
         assert [graph.graph_id for graph in listed] == ["blocking"]
+        balances = client.stream(client.within.credits.WatchBalance, credits_pb2.WatchBalanceRequest())
+        assert next(balances).balance.available_micros > 0
+        balances.close()  # type: ignore[attr-defined]  # a generator's
     client.close()
 
 

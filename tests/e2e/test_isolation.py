@@ -180,6 +180,11 @@ def outline(refusal: Refusal) -> tuple[Any, ...]:
     return refusal.code, refusal.reason, refusal.text, details
 
 
+async def test_every_rpc_of_the_api_is_served(twins: Twins) -> None:
+    """None answers UNIMPLEMENTED."""
+    assert twins.product.running.gateway.served == METHODS.keys() == RPCS.keys()
+
+
 async def test_every_rpc_that_is_served_has_a_case(twins: Twins) -> None:
     served = twins.product.running.gateway.served
     assert {f"/palimpsest.v1.{name}" for name in ASKED} == served

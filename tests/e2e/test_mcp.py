@@ -1,6 +1,8 @@
 """The tools of the Model Context Protocol, by the protocol's own client: in this process, and over stdio."""
 
+import asyncio
 import re
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,16 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from mcp import Client as Assistant
 from mcp import StdioServerParameters
 from mcp_types import TextContent
+from typer.testing import CliRunner
 
 from palimpsest import Client, Memory
-from palimpsest.mcp_server import server
+from palimpsest.cli.exits import Exit
+from palimpsest.mcp_server import command, server
 from services.llm.offline import OfflineEngine
 from tests.doubles.product import Product, Tenant, a_product
 from tests.e2e.test_following import NOW, followed
 from tests.e2e.up_process import clean_environment
+
+PROGRAM = "import typer; from palimpsest.mcp_server import command; typer.run(command)"
 
 
 @pytest.fixture
@@ -110,11 +117,44 @@ async def test_mistakes_are_told_to_the_model(product: Product, tenant: Tenant) 
         assert "NOT_FOUND" in await refused(assistant, "forget", episode_id="none")
 
 
+@pytest.mark.slow
+async def test_it_is_a_program_over_http(product: Product, tenant: Tenant) -> None:
+    arguments = ["--graph", "mara", "--transport", "http", "--port", "0"]
+    settings = {"PALIMPSEST_KEY": tenant.key, "PALIMPSEST_TARGET": product.running.gateway.target}
+    program = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-c", PROGRAM, *arguments],
+        env=clean_environment(settings),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert program.stderr is not None
+    try:
+        url = (await program.stderr.readline()).decode().split()[1]
+        async with Assistant(url) as assistant:
+            assert "new facts" in await said(assistant, "remember", text="Ada lives in Oslo.")
+            assert "Oslo" in await said(assistant, "recall", question="Where does Ada live?")
+    finally:
+        program.terminate()
+        await program.wait()
+        await program.stderr.read()
+
+
+async def test_a_port_that_is_taken_is_a_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        alone = typer.Typer()
+        alone.command()(command)
+        done = await asyncio.to_thread(
+            CliRunner().invoke, alone, ["--graph", "g", "--transport", "http", "--port", port]
+        )
+    assert done.exit_code == Exit.USAGE
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"palimpsest: can't listen on 127.0.0.1:{port}")
+
+
 async def test_it_is_a_program_over_stdio(product: Product, tenant: Tenant) -> None:
-    command = "import typer; from palimpsest.mcp_server import command; typer.run(command)"
     settings = {"PALIMPSEST_KEY": tenant.key, "PALIMPSEST_TARGET": product.running.gateway.target}
     program = StdioServerParameters(
-        command=sys.executable, args=["-c", command, "--graph", "mara"], env=clean_environment(settings)
+        command=sys.executable, args=["-c", PROGRAM, "--graph", "mara"], env=clean_environment(settings)
     )
     async with Assistant(program) as assistant:
         assert "new facts" in await said(assistant, "remember", text="Ada lives in Oslo.")

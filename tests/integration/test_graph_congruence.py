@@ -171,6 +171,33 @@ async def test_erasing_leaves_nothing_at_all(faulty: tuple[Graphd, Pair]) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", range(3))
+async def test_an_erasure_torn_at_any_call_leaves_nothing_that_joins(
+    faulty: tuple[Graphd, Pair], number: int
+) -> None:
+    graphd, (_, nebula) = faulty
+    make = Maker(a_scope(f"torn-{number}"))
+    fact = make.fact("Mara", "knows", "Mara")
+    node, predicate = fact.statements[0].subject, fact.statements[0].predicate
+    asked = AsOf(Revision(600), SAID)
+    for at in count(1):
+        await nebula.apply(make.scope, fact)
+        graphd.faults.arm(Fault(FaultKind.PARTIAL, at=at))
+        with contextlib.suppress(StoreUnavailable):
+            await nebula.erase(make.scope)
+        struck = graphd.faults.struck
+        graphd.faults.clear()
+        await nebula.erase(make.scope)
+        assert await nebula.between(make.scope, [(node, node)]) == {}
+        assert await nebula.slots(make.scope, [(node, predicate)]) == {}
+        assert (await nebula.naming(make.scope, [node, predicate], Page(4))).items == []
+        assert await nebula.degrees(make.scope, [[node]], asked) == [0]
+        if not struck:
+            break
+    assert at > 10
+
+
+@pytest.mark.slow
 async def test_an_erasure_torn_at_any_call_leaves_no_text(faulty: tuple[Graphd, Pair]) -> None:
     graphd, (_, nebula) = faulty
     make = Maker(a_scope())

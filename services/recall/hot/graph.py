@@ -1,13 +1,13 @@
 """HotGraph: one graph's statements as arrays: validity on both axes, adjacency; and what is told of each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from operator import attrgetter
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from services.domain.graph import Entity, EntityType, GraphAspect, Span, Statement
-from services.domain.ids import EntityId, RecordId, StatementId
+from services.domain.graph import Entity, GraphAspect, Span, Statement
+from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.records import Claim, Denial, End, Verdict
 from services.recall.hot.arrays import Growing, Neighbours
 from services.recall.hot.packing import (
@@ -15,14 +15,18 @@ from services.recall.hot.packing import (
     Nodes,
     Packed,
     Told,
+    age,
+    belief,
     nodes_of,
     packed,
+    recorded,
     records_of,
     starts,
     stops,
     told,
     within,
 )
+from services.recall.hot.steps import beyond, via
 from services.stores.graph.port import (
     AsOf,
     NodePair,
@@ -43,6 +47,7 @@ UNPACKED = 8_192
 """Statements, shown lately, that stay unpacked. A graph of as many is quickest; all of a larger one would be
 objects that Python looks through again and again."""
 _UNPACKED_BYTES = 1_000
+_VIEWED_BYTES = 300
 
 _NONE = -1
 _STATEMENT_BYTES = 320
@@ -79,6 +84,9 @@ class HotGraph:
         self._has_text = Growing()
         self._has_name = Growing()
         self._unpacked: dict[int, Told] = {}
+        self._viewed: dict[int, StatementView] = {}
+        self._viewed_at = _NONE
+        """The revision as of which what was shown lately is told in `_viewed`, with all that is believed."""
         self._spans = np.zeros((5, 0), dtype=np.int64)
         """Place, start, end, known from, known to: a column for each span."""
         self._verdicts: dict[RecordId, Verdict] = {}
@@ -93,7 +101,7 @@ class HotGraph:
     def bytes(self) -> int:
         """About what it takes of memory."""
         own = len(self.ids) * _STATEMENT_BYTES + len(self._entities) * _ENTITY_BYTES
-        own += len(self._unpacked) * _UNPACKED_BYTES
+        own += len(self._unpacked) * _UNPACKED_BYTES + len(self._viewed) * _VIEWED_BYTES
         return self._bytes + own + len(self._verdicts) * _VERDICT_BYTES + self._spans.shape[1] * _SPAN_BYTES
 
     def place(self, id: StatementId) -> int | None:
@@ -125,6 +133,7 @@ class HotGraph:
                 self._has_name.append(0)
             elif self._entities[entity.id] != entity:
                 other.append(place)
+                self._viewed.clear()
             self._entities[entity.id] = entity
             self._has_name[place] = bool(entity_text(entity))
         return other
@@ -137,7 +146,7 @@ class HotGraph:
         pieces = packed(records)
         retold: list[int] = []
         replaced = np.array([self._places[id] for id in pieces if id in self._places], dtype=np.int64)
-        for one in sorted(records.statements, key=_age):
+        for one in sorted(records.statements, key=age):
             place = self._places.get(one.id)
             if place is None:
                 self._append(one)
@@ -146,6 +155,7 @@ class HotGraph:
                 if self._told_at(place).statement != one:
                     retold.append(place)
                 self._unpacked.pop(place, None)
+                self._viewed.pop(place, None)
             place = self._places[one.id]
             self._told[place], self._records[place] = pieces[one.id].told, pieces[one.id].records
             self._bytes += len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
@@ -159,7 +169,7 @@ class HotGraph:
         return retold
 
     def _append(self, one: Statement) -> None:
-        if self.ids and _age(one) < (int(self._created[len(self.ids) - 1]), self.ids[-1]):
+        if self.ids and age(one) < (int(self._created[len(self.ids) - 1]), self.ids[-1]):
             raise OutOfOrder
         self._places[one.id] = len(self.ids)
         self.ids.append(one.id)
@@ -221,12 +231,12 @@ class HotGraph:
             denials += own[2]
         judged = {record for id, _ in read for record in self._judged.get(id, ())}
         return Records(
-            statements=sorted((one.statement for _, one in read), key=_age),
-            claims=sorted(claims, key=_recorded),
-            ends=sorted(ends, key=_recorded),
-            denials=sorted(denials, key=_recorded),
-            verdicts=sorted((self._verdicts[id] for id in judged), key=_recorded),
-            spans=sorted((span for _, one in read for span in one.spans), key=_belief),
+            statements=sorted((one.statement for _, one in read), key=age),
+            claims=sorted(claims, key=recorded),
+            ends=sorted(ends, key=recorded),
+            denials=sorted(denials, key=recorded),
+            verdicts=sorted((self._verdicts[id] for id in judged), key=recorded),
+            spans=sorted((span for _, one in read for span in one.spans), key=belief),
         )
 
     def slots(self, pairs: Iterable[NodePair]) -> dict[NodePair, list[StatementId]]:
@@ -273,8 +283,8 @@ class HotGraph:
             newest = np.unique(beside[unmet[beside]])[::-1][:per_level]
             unmet[newest] = False
             level = [self._view(int(place), at) for place in newest]
-            steps += [Step(view, hop, _via(view, frontier)) for view in level]
-            frontier = with_groups(_beyond(level, visited), together)
+            steps += [Step(view, hop, via(view, frontier)) for view in level]
+            frontier = with_groups(beyond(level, visited), together)
             visited |= frontier
         return steps
 
@@ -353,47 +363,34 @@ class HotGraph:
         return found
 
     def _view(self, place: int, at: AsOf) -> StatementView:
+        """A statement with the spans that are seen so."""
+        view = self._believed(place, at.known_at)
+        if at.valid_at is None and at.since is None and at.until is None:
+            return view
+        before, after = within(at.valid_at, at.since, at.until)
+        spans = tuple(span for span in view.spans if starts(span) < before and stops(span) > after)
+        return view if len(spans) == len(view.spans) else replace(view, spans=spans)
+
+    def _believed(self, place: int, known_at: Revision) -> StatementView:
+        """A statement with all that is believed of it; one question sees many of them several times."""
+        if known_at != self._viewed_at or len(self._viewed) >= UNPACKED:
+            self._viewed, self._viewed_at = {}, known_at
+        found = self._viewed.get(place)
+        if found is None:
+            found = self._viewed[place] = self._read(place, known_at)
+        return found
+
+    def _read(self, place: int, known_at: Revision) -> StatementView:
         one = self._told_at(place)
         subject, predicate, node = nodes_of(one.statement)
-        before, after, known_at = *within(at.valid_at, at.since, at.until), at.known_at
-        spans = [
-            span
-            for span in one.spans
-            if span.known_from <= known_at
-            and (span.known_to is None or span.known_to > known_at)
-            and starts(span) < before
-            and stops(span) > after
-        ]
-        if len(spans) > 1:
-            spans.sort(key=lambda span: (starts(span), stops(span), span.id))
         return StatementView(
             one.statement,
             self._entities[subject],
             self._entities[predicate],
             None if node is None else self._entities[node],
-            tuple(spans),
-            one.episodes(at.known_at),
+            one.believed(known_at),
+            one.episodes(known_at),
         )
 
 
 _ASPECTS: Mapping[GraphAspect, int] = {aspect: number for number, aspect in enumerate(GraphAspect)}
-_recorded = attrgetter("recorded_at", "id")
-
-
-def _age(one: Statement) -> tuple[int, str]:
-    return one.created_at, one.id
-
-
-def _belief(span: Span) -> tuple[int, int, str]:
-    return span.known_from, starts(span), span.id
-
-
-def _via(view: StatementView, frontier: Collection[EntityId]) -> EntityId:
-    if view.subject.id in frontier or view.object is None:
-        return view.subject.id
-    return view.object.id
-
-
-def _beyond(level: Sequence[StatementView], visited: Collection[EntityId]) -> set[EntityId]:
-    ends = [node for view in level for node in (view.subject, view.object) if node is not None]
-    return {node.id for node in ends if node.type is not EntityType.PREDICATE and node.id not in visited}

@@ -12,7 +12,7 @@ from typing import Any, NewType, TypeVar
 from services.domain.graph import GraphAspect, Literal, LiteralKind, Span, Statement
 from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.instants import Instant, Precision
-from services.domain.records import Claim, Denial, End, EndReason, Source
+from services.domain.records import Claim, Denial, End, EndReason, Source, Verdict
 from services.stores.graph.port import Records
 
 Packed = NewType("Packed", bytes)
@@ -33,6 +33,17 @@ class Told:
     statement: Statement
     spans: Sequence[Span]
     sources: Sequence[tuple[EpisodeId, Revision, Revision | None]]
+
+    def believed(self, known_at: Revision) -> tuple[Span, ...]:
+        """The spans that count in `known_at`, earliest first."""
+        spans = [
+            span
+            for span in self.spans
+            if span.known_from <= known_at and (span.known_to is None or span.known_to > known_at)
+        ]
+        if len(spans) > 1:
+            spans.sort(key=lambda span: (starts(span), stops(span), span.id))
+        return tuple(spans)
 
     def episodes(self, known_at: Revision) -> tuple[EpisodeId, ...]:
         """Whose claims count in `known_at`, each once."""
@@ -102,6 +113,21 @@ def records_of(id: StatementId, piece: Packed) -> tuple[list[Claim], list[End], 
         [_end_of(id, row) for row in ends],
         [_denial_of(id, row) for row in denials],
     )
+
+
+def age(one: Statement) -> tuple[int, str]:
+    """Statements are in this order."""
+    return one.created_at, one.id
+
+
+def recorded(one: Claim | End | Denial | Verdict) -> tuple[int, str]:
+    """Records are in this order."""
+    return one.recorded_at, one.id
+
+
+def belief(span: Span) -> tuple[int, int, str]:
+    """Spans are in this order."""
+    return span.known_from, starts(span), span.id
 
 
 def starts(span: Span) -> int:

@@ -11,6 +11,8 @@ from services.domain.ids import EntityId, EpisodeId, PassageId, Revision, Statem
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage, VoiceAspect
 from services.domain.scope import Scope
+from services.recall.hot.texts import Said
+from services.recall.messages import said_at
 from services.stores.graph.port import (
     NOBODY,
     AsOf,
@@ -61,7 +63,9 @@ class GraphReads(Protocol):
 
 
 class TextReads(Protocol):
-    """Part of TextStore (services/stores/memory/port.py), which see."""
+    """Part of TextStore (services/stores/memory/port.py), which see; and `said`, of what is not deleted."""
+
+    async def said(self, scope: Scope, ids: Sequence[PassageId]) -> Mapping[PassageId, Said]: ...
 
     async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]: ...
 
@@ -194,6 +198,20 @@ class SaidReads:
         self._text = text
         self._voice = voice
         self._shelf = shelf
+
+    async def said(self, scope: Scope, ids: Sequence[PassageId]) -> Mapping[PassageId, Said]:
+        """When passages were said, in their order; of those that are there and whose episode is."""
+        index = self._held(scope)
+        if index is not None:
+            return index.texts.said(ids)
+        passages = await self._text.passages(scope, ids)
+        wanted = list(dict.fromkeys(passage.episode for passage in passages))
+        kept = {one.id: one for one in await self._text.episodes(scope, wanted) if one.deleted_at is None}
+        return {
+            one.id: Said(said_at(one, kept[one.episode]), one.episode, kept[one.episode].created_at)
+            for one in passages
+            if one.episode in kept
+        }
 
     async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
         """See the port. Deleted ones, which no passage is of, are not held."""

@@ -1,12 +1,13 @@
 """HotTexts: one graph's passages with their episodes, packed, and what a search of them is filtered by."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from services.domain.ids import EpisodeId, PassageId
+from services.domain.instants import Instant
 from services.domain.memory import Episode, EpisodeKind, Passage, Role
 from services.recall.hot.arrays import Growing
 from services.recall.hot.packing import Packed, pack, unpacked
@@ -18,9 +19,17 @@ Mask = npt.NDArray[np.bool_]
 UNPACKED = 8_192
 """Passages, and episodes, shown lately, that stay unpacked."""
 _UNPACKED_BYTES = 800
-_PASSAGE_BYTES = 400
+_PASSAGE_BYTES = 500
 _EPISODE_BYTES = 400
 """What Python keeps of one besides its piece: its id, its entries in arrays and dictionaries."""
+
+
+class Said(NamedTuple):
+    """When a passage was said, in which episode, and when that was saved; the episode is not deleted."""
+
+    at: Instant
+    episode: EpisodeId
+    saved_at: Instant
 
 
 class HotTexts:
@@ -31,6 +40,7 @@ class HotTexts:
         self._places: dict[PassageId, int] = {}
         self._passages: list[Packed] = []
         self._episodes: dict[EpisodeId, Packed] = {}
+        self._said: list[Said] = []
         self._said_at = Growing()
         self._searchable = Growing()
         self._unpacked: dict[int, Passage] = {}
@@ -65,6 +75,7 @@ class HotTexts:
             self._passages.append(piece)
             self._bytes += len(piece)
             said_at = episode.reference_time if passage.said_at is None else passage.said_at
+            self._said.append(Said(said_at, episode.id, episode.created_at))
             self._said_at.append(said_at)
             self._searchable.append(searchable)
             if passage.held:
@@ -72,6 +83,10 @@ class HotTexts:
 
     def passages(self, ids: Iterable[PassageId]) -> list[Passage]:
         return [self._at(self._places[id]) for id in dict.fromkeys(ids) if id in self._places]
+
+    def said(self, ids: Iterable[PassageId]) -> dict[PassageId, Said]:
+        places = self._places
+        return {id: self._said[place] for id in ids if (place := places.get(id)) is not None}
 
     def episodes(self, ids: Iterable[EpisodeId]) -> list[Episode]:
         return [self._episode(id) for id in dict.fromkeys(ids) if id in self._episodes]

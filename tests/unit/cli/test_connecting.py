@@ -11,7 +11,6 @@ import typer
 from palimpsest import local
 from palimpsest.cli.exits import Exit
 from palimpsest.cli.plugins import GROUP, load
-from palimpsest.cli.shell import find_target
 from palimpsest.v1 import admin_pb2, credits_pb2
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.serving import Scripted
@@ -31,10 +30,10 @@ def test_what_is_given_goes_before_the_file_and_the_file_before_the_default(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PALIMPSEST_DATA_DIR", str(tmp_path))
-    assert find_target("") == (local.DEFAULT_TARGET, "the default")
+    assert local.find("") == (local.DEFAULT_TARGET, "the default")
     local.announce(tmp_path, "127.0.0.1:5")
-    assert find_target("") == ("127.0.0.1:5", str(tmp_path / local.FILE))
-    assert find_target("there:1")[0] == "there:1"
+    assert local.find("") == ("127.0.0.1:5", str(tmp_path / local.FILE))
+    assert local.find("there:1")[0] == "there:1"
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"target": 5}', "\xff"])

@@ -71,6 +71,13 @@ def test_a_broken_watch_goes_on_with_the_last_cursor(server: Scripted, run: Run)
     assert [request.cursor for request in server.asked] == ["", "c1", "c1"]  # type: ignore[attr-defined]
 
 
+def test_a_watch_whose_cursor_is_too_old_begins_anew(server: Scripted, run: Run) -> None:
+    too_old = refusal(grpc.StatusCode.OUT_OF_RANGE, "CURSOR_EXPIRED", "watch again without one")
+    server.answers("WatchJob", [RUNNING, BROKEN], too_old, [DONE])
+    assert run("job", "watch", "j1").exit_code == 0
+    assert [request.cursor for request in server.asked] == ["", "c1", ""]  # type: ignore[attr-defined]
+
+
 def test_a_server_that_stays_away_is_given_up(server: Scripted, run: Run) -> None:
     server.answers("WatchJob", BROKEN)
     result = run("job", "watch", "j1")

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.recall.fuse import Fused, Leg, fuse, normalised, ranked
+from services.recall.fuse import Found, Leg, fuse, normalised, ranked
 
 HITS = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 10, allow_nan=False), max_size=8)
 
@@ -18,16 +18,17 @@ def test_both_legs_beat_one() -> None:
     fused = fuse(
         [leg("statements_dense", {"a": 0.9, "b": 0.8}), leg("statements_lexical", {"b": 3.0})], {"a", "b"}
     )
-    assert fused["b"].score > fused["a"].score
-    assert {one.leg for one in fused["b"].found} == {"statements_dense", "statements_lexical"}
-    assert [one.rank for one in fused["b"].found] == [2, 1]
+    assert fused.scores["b"] > fused.scores["a"]
+    [item] = fused.items("b", fused.scores)
+    assert item.score == fused.scores["b"]
+    assert item.found == (Found("statements_dense", 2, 0.8), Found("statements_lexical", 1, 3.0))
 
 
 def test_a_leg_that_found_nothing_still_counts() -> None:
     alone = fuse([leg("statements_dense", {"a": 0.9})], {"a"})
     beside = fuse([leg("statements_dense", {"a": 0.9}), leg("statements_lexical", {})], {"a"})
-    assert alone["a"].score == 1.0
-    assert beside["a"].score == 0.5
+    assert alone.scores["a"] == 1.0
+    assert beside.scores["a"] == 0.5
 
 
 @given(HITS, HITS, st.sets(st.sampled_from("abcdefgh")))
@@ -61,8 +62,9 @@ def test_normalised_scores_keep_their_order_within_0_and_1(scores: list[float]) 
 
 
 def test_equal_scores_go_by_recency_then_sources_then_id() -> None:
-    items = [Fused(id, 0.5) for id in "dcba"] + [Fused("z", 0.5 + 1e-12)]
+    scores = {**dict.fromkeys("dcba", 0.5), "z": 0.5 + 1e-12, "y": 0.4}
     newest = {"a": 1, "b": 2, "c": 2, "d": 2, "z": 0}
     sources = {"a": 9, "b": 1, "c": 2, "d": 1, "z": 9}
-    order = [item.id for item in ranked(items, newest.__getitem__, sources.__getitem__)]
-    assert order == ["c", "b", "d", "a", "z"]
+    order = ranked(scores, 6, newest.__getitem__, sources.__getitem__)
+    assert order == ["c", "b", "d", "a", "z", "y"]
+    assert ranked(scores, 3, newest.__getitem__, sources.__getitem__) == order[:3]

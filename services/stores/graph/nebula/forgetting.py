@@ -27,7 +27,7 @@ from services.stores.graph.nebula.reads import (
 from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import EdgeKey, Sentence, Window
 from services.stores.graph.nebula.vids import Kind, Vid, kind_of, root, shelf_number, vid, vids
-from services.stores.graph.nebula.writes import deletions, drop_aliases, keys, shelf_key, silence
+from services.stores.graph.nebula.writes import deletions, drop_aliases, joins_of, keys, shelf_key, silence
 from services.stores.graph.port import Forgetting
 
 _TEXTED = (*layout.RECORDS, layout.VERDICT)
@@ -112,7 +112,7 @@ async def purge(
     facts = await stored_statements(sessions, scope, gone_statements)
     for some in in_chunks(facts.values(), VIDS_A_SENTENCE):
         told = [row.statement for row in some]
-        await _strip_statements(sessions, scope, vids(scope, Kind.STATEMENT, [one.id for one in told]))
+        await _strip_statements(sessions, scope, told)
         await _take_off(sessions, scope, told)
     nodes = await stored_entities(sessions, scope, gone_entities)
     for chunk in in_chunks(nodes.values(), VIDS_A_SENTENCE):
@@ -139,12 +139,19 @@ async def rows(sessions: Sessions, scope: Scope) -> Mapping[str, int]:
     return {kind: count for kind, count in found.items() if count}
 
 
-async def _strip_statements(sessions: Sessions, scope: Scope, gone: Sequence[Vid]) -> None:
-    """Deletes what leads from statements, and the verdicts that lead to them; texts first."""
+async def _strip_statements(sessions: Sessions, scope: Scope, told: Sequence[Statement]) -> None:
+    """Deletes what leads from statements, and the verdicts that lead to them; texts first.
+
+    Joins by what the statements say, not by what is read: of an edge that was torn one half can't be seen.
+    """
+    gone = vids(scope, Kind.STATEMENT, [one.id for one in told])
     await silence(sessions, scope, await edges(sessions, gone, _TEXTED))
     await silence(sessions, scope, await edges(sessions, gone, [layout.VERDICT], reversely=True))
-    for types, reversely in ((layout.FROM_STATEMENT, False), ([layout.VERDICT], True)):
-        found = await keys(sessions, gone, types, reversely=reversely)
+    for found in (
+        await keys(sessions, gone, layout.FROM_STATEMENT),
+        await keys(sessions, gone, [layout.VERDICT], reversely=True),
+        joins_of(scope, told),
+    ):
         await sessions.send_all(
             sentence for edge, some in found.items() for sentence in deletions(edge, some)
         )
@@ -153,7 +160,8 @@ async def _strip_statements(sessions: Sessions, scope: Scope, gone: Sequence[Vid
 async def _erase_members(sessions: Sessions, scope: Scope, shelf: Vid, members: Sequence[Member]) -> None:
     gone = [member.position.member for member in members]
     if kind_of(shelf) is Kind.STATEMENTS:
-        await _strip_statements(sessions, scope, gone)
+        facts = await stored_statements(sessions, scope, [member.statement for member in members])
+        await _strip_statements(sessions, scope, [row.statement for row in facts.values()])
     else:
         await drop_aliases(sessions, scope, gone)
     await sessions.send(statements.delete_vertices(gone))

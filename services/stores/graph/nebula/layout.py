@@ -97,5 +97,5 @@ RECORDS = (CLAIM, ENDING, DENIAL)
 EDGES = (*JOINS, ALIAS, *RECORDS, VERDICT, JUDGED, REVOCATION, SPAN, CLOSING)
 OF_STATEMENT = (*RECORDS, VERDICT, REVOCATION, SPAN, CLOSING)
 """Out-edges that tell all of a statement; verdicts of which it is the right side come in."""
-FROM_STATEMENT = (HAS_SUBJECT, HAS_PREDICATE, HAS_OBJECT, HAS_PAIR, *OF_STATEMENT, JUDGED)
-"""All its out-edges but the one to its shelf, by which it is found."""
+FROM_STATEMENT = (*OF_STATEMENT, JUDGED)
+"""All its out-edges but joins, which its body tells."""

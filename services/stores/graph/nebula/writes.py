@@ -186,8 +186,13 @@ def _vertices(
 
 
 def _joined(scope: Scope, facts: Iterable[Statement]) -> Iterable[Sentence]:
-    """The edges of statements to their nodes and pairs."""
-    found: dict[Edge, list[KeyedRow]] = defaultdict(list)
+    for edge, joins in joins_of(scope, facts).items():
+        yield from _inserts(edge, [(key, {}) for key in joins])
+
+
+def joins_of(scope: Scope, facts: Iterable[Statement]) -> dict[Edge, list[EdgeKey]]:
+    """The edges of statements to their nodes and pairs, by type."""
+    found: dict[Edge, list[EdgeKey]] = defaultdict(list)
     for one in facts:
         fact = vid(scope, Kind.STATEMENT, one.id)
         places = [
@@ -199,9 +204,8 @@ def _joined(scope: Scope, facts: Iterable[Statement]) -> Iterable[Sentence]:
             places.append((layout.HAS_OBJECT, vid(scope, Kind.ENTITY, one.object)))
             places.append((layout.HAS_PAIR, pair(scope, Kind.BETWEEN, one.subject, one.object)))
         for edge, place in places:
-            found[edge].append((EdgeKey(fact, place, one.created_at), {}))
-    for edge, keyed in found.items():
-        yield from _inserts(edge, keyed)
+            found[edge].append(EdgeKey(fact, place, one.created_at))
+    return found
 
 
 async def _new_spans(

@@ -1,0 +1,1 @@
+"""Adapters: a graph as memory of frameworks for agents, each behind an extra of its name."""

@@ -1,0 +1,1 @@
+"""Adapters against the frameworks that they are for."""
