@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 IMAGE := build/protos.binpb
-NODE := examples/node
+NODE := examples/node console
 CODE := palimpsest services gateway tests benchmarks scripts
 # Three processes, some of whose tests wait, share the tests: a whole file each, so that fixtures of a file
 # are made once, in the order of the folders, so that the long ones come first.
@@ -68,11 +68,17 @@ check: setup ## All that needs no running: format, lint, types, import arrows, p
 	$(BIN)/buf format --diff --exit-code protos
 
 .PHONY: node
-node: ## Installs the npm packages of examples/node; where that can't be, tests that need them are skipped.
-	@if ! command -v npm >/dev/null; then echo "npm is missing: the tests of $(NODE) are skipped (see \`make doctor\`)"; \
-	elif [ ! $(NODE)/node_modules/.installed -nt $(NODE)/package-lock.json ]; then \
-	  { (cd $(NODE) && npm ci --prefer-offline --loglevel=error) && touch $(NODE)/node_modules/.installed; } \
-	  || { rm -rf $(NODE)/node_modules; echo "npm ci failed: the tests of $(NODE) are skipped; with CI=true they fail" >&2; }; fi
+node: ## Installs the npm packages of examples/node and console; where that can't be, tests that need them are skipped.
+	@for folder in $(NODE); do \
+	  if ! command -v npm >/dev/null; then echo "npm is missing: tests of $$folder are skipped (see \`make doctor\`)"; \
+	  elif [ ! $$folder/node_modules/.installed -nt $$folder/package-lock.json ]; then \
+	    { (cd $$folder && npm ci --prefer-offline --loglevel=error) && touch $$folder/node_modules/.installed; } \
+	    || { rm -rf $$folder/node_modules; echo "npm ci failed: tests of $$folder are skipped; with CI=true they fail" >&2; }; fi; \
+	done
+
+.PHONY: console
+console: node ## Builds the page of `palimpsest console` into the package, where it is committed.
+	cd console && npm run --silent check && npm run --silent build
 
 .PHONY: test
 test: setup node ## The tests of every day (200 examples a law, fewer of whole stores); eight minutes.
@@ -92,6 +98,6 @@ demo: setup ## A story told by real calls; KEEP=1 leaves it running, STORES=... 
 
 .PHONY: clean
 clean: ## Removes what setup, tools and runs made here: .venv, caches, build, data.
-	rm -rf $(VENV) $(NODE)/node_modules build dist .palimpsest .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(NODE:%=%/node_modules) build dist .palimpsest .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf *.egg-info

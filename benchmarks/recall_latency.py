@@ -39,6 +39,7 @@ from services.llm.settings import EmbeddingSettings
 from services.recall.parts import Options, Parts
 from services.recall.service import Recall
 from services.runtime.assertion import Signer
+from services.runtime.heap import settle
 from services.runtime.inprocess import serve_inprocess
 from services.runtime.names import ServiceName
 from services.runtime.resources import Resources, open_resources
@@ -243,6 +244,7 @@ async def measure(facts: int, questions: int) -> Figures:
         began = time.perf_counter()
         await fill(resources, scope, facts)
         print(f"{facts} facts, filled in {time.perf_counter() - began:.0f} s", flush=True)
+        settle()  # as every server does when it has started
         return await Bench(resources, client, channel, scope, facts).run(questions)
 
 

@@ -1,6 +1,7 @@
 """`palimpsest-admin`: what an operator does beside the server, on its databases."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -16,14 +17,16 @@ from gateway.main import open_gateway_stores
 from gateway.settings import GatewaySettings
 from gateway.settings_page import PROCESSES, in_use, page
 from gateway.store.stores import Stores
+from palimpsest.cli.lines import OneLine
 from services.stores.errors import StoreError
 
 Answer = TypeVar("Answer")
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON: of a list a line for each.")]
 
 app = typer.Typer(
     help="Runs a Palimpsest installation. Works on the databases that the settings name, server up or not.",
+    cls=OneLine,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -62,7 +65,7 @@ def init(data_dir: DataDir = None) -> None:
 
 
 @app.command()
-def audit(data_dir: DataDir = None) -> None:
+def audit(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     """Checks every invariant of the ledger in one snapshot. Changes nothing.
 
     Exit code 0: all hold. 1: some are broken; each finding is a line, `invariant  what breaks it`.
@@ -73,11 +76,12 @@ def audit(data_dir: DataDir = None) -> None:
 
     findings = asyncio.run(_with_stores(_read(GatewaySettings, data_dir), check))
     for finding in findings:
-        typer.echo(f"{finding.invariant}  {finding.subject}")
+        told = {"invariant": finding.invariant, "subject": finding.subject}
+        typer.echo(json.dumps(told) if as_json else f"{finding.invariant}  {finding.subject}")
     if findings:
         typer.echo(f"palimpsest-admin: {len(findings)} findings", err=True)
         raise typer.Exit(1)
-    typer.echo(f"all {len(CHECKS)} invariants of the ledger hold")
+    typer.echo(f"all {len(CHECKS)} invariants of the ledger hold", err=as_json)
 
 
 @app.command()
@@ -85,6 +89,7 @@ def settings(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print docs/configuration.md: every setting there is.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Prints the settings in use, one `NAME=value` a line, without secrets.
 
@@ -93,7 +98,11 @@ def settings(
     if markdown:
         typer.echo(page(), nl=False)
         return
-    for name, value in in_use([_read(model) for _, model in PROCESSES]).items():
+    found = in_use([_read(model) for _, model in PROCESSES])
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        return
+    for name, value in found.items():
         typer.echo(f"{name}={value}")
 
 

@@ -24,6 +24,7 @@ from gateway.settings_page import in_use
 from gateway.up import providers_of
 from palimpsest import local
 from services.runtime.assertion import Signer
+from services.runtime.heap import settle
 from services.runtime.resources import clock
 from services.runtime.settings import ServiceSettings
 from services.stores.errors import StoreError
@@ -77,6 +78,7 @@ async def _serve(gateway: GatewaySettings, services: ServiceSettings, console: C
         console.print(f"gateway   [bold]{opened.target}[/bold]")
         console.print(f"jobs      up to {gateway.workflow_concurrency} at once")
         console.print(f"services  {gateway.services_target}")
+        settle()
 
     await serve_until_stopped(console, start, started)
 

@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from gateway.configured import BadSettings, read_settings
+from gateway.console import DEFAULT_PORT, ConsoleNotStarted, ConsoleOptions, open_console
 from gateway.ingest.steps import StepSettings
 from gateway.lifetime import Say, serve_until_stopped, told
 from gateway.logs import FOLDER, log_to
@@ -27,6 +28,7 @@ from palimpsest import local
 from services.domain.instants import Instant
 from services.llm.port import EngineError
 from services.runtime.assertion import Signer
+from services.runtime.heap import settle
 from services.runtime.inprocess import serve_inprocess
 from services.runtime.ray_cluster import RayServices
 from services.runtime.ray_settings import RaySettings
@@ -38,10 +40,11 @@ from services.stores.vectors.lite import DataDirInUse, LiteServerError
 _SECRET_BYTES = 32
 
 
-CANT_START = (BadSettings, OSError, LiteServerError, StoreError, EngineError)
+CANT_START = (BadSettings, OSError, LiteServerError, StoreError, EngineError, ConsoleNotStarted)
 _HINTS: Mapping[type[Exception], str] = {
     PortTaken: "; if it isn't `palimpsest up` already, --port 0 takes a free one",
     DataDirInUse: "; with another --data-dir a second server runs beside it",
+    ConsoleNotStarted: "; --console-port 0 takes a free port",
 }
 
 
@@ -63,6 +66,8 @@ class Running:
     services_target: str
     engine: str
     runtime: Runtime = Runtime.INPROCESS
+    console: str = ""
+    """URL of the console; empty without one."""
 
 
 async def bring_up(
@@ -151,6 +156,15 @@ def command(
     port: Annotated[
         int | None, typer.Option(help="Port of the gateway on 127.0.0.1; 0 takes a free one.")
     ] = None,
+    console_too: Annotated[
+        bool, typer.Option("--console", help="Also serve the page that shows what a memory holds.")
+    ] = False,
+    console_port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port of the console on 127.0.0.1; 0 takes a free one.")
+    ] = DEFAULT_PORT,
+    allow_changes: Annotated[
+        bool, typer.Option("--allow-changes", help="Let the console end, deny, restore, merge and split.")
+    ] = False,
 ) -> None:
     """Starts the embedded stores, the five services and the gateway; Ctrl-C stops them.
 
@@ -167,7 +181,8 @@ def command(
         check_port(gateway)
         log = log_to(services.data_dir / FOLDER)
         structlog.get_logger(__name__).info("settings", **in_use([gateway, services, ray]))
-        asyncio.run(_serve(runtime, services, gateway, ray, log, console))
+        page = ConsoleOptions(console_port, allow_changes) if console_too else None
+        asyncio.run(_serve(runtime, services, gateway, ray, log, console, page))
 
 
 async def _serve(
@@ -177,17 +192,26 @@ async def _serve(
     ray: RaySettings,
     log: Path,
     console: Console,
+    page: ConsoleOptions | None,
 ) -> None:
-    def start(stack: AsyncExitStack, say: Say) -> Coroutine[Any, Any, Running]:
+    def product(stack: AsyncExitStack, say: Say) -> Coroutine[Any, Any, Running]:
         if runtime is Runtime.RAY:
             return bring_up_on_ray(services, gateway, ray, stack, say=say)
         return bring_up(services, gateway, stack, say=say)
+
+    async def start(stack: AsyncExitStack, say: Say) -> Running:
+        running = await product(stack, say)
+        if page is None:
+            return running
+        say("starting the console")
+        return replace(running, console=await open_console(running.gateway.target, page, stack))
 
     def started(stack: AsyncExitStack, running: Running) -> None:
         # Clients on this machine find the gateway by it; withdrawn before the gateway drains.
         local.announce(gateway.data_dir, running.gateway.target)
         stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
         _tell(console, running, services.data_dir, log)
+        settle()
 
     await serve_until_stopped(console, start, started)
 
@@ -195,13 +219,15 @@ async def _serve(
 def _tell(console: Console, running: Running, data_dir: Path, log: Path) -> None:
     console.print(f"gateway   [bold]{running.gateway.target}[/bold]")
     console.print(f"services  {running.services_target} ({_WHERE[running.runtime]})")
+    if running.console:
+        console.print(f"console   {running.console}")
     console.print(f"data      {data_dir}")
     console.print(f"log       {log}")
     if running.gateway.metrics_port:
         console.print(f"metrics   http://127.0.0.1:{running.gateway.metrics_port}/metrics")
     if running.engine == "offline":
         console.print(
-            "[yellow]engine    offline: rules for English, no language model[/yellow]\n"
+            "[yellow]engine    offline: rules for English and Chinese, no language model[/yellow]\n"
             "[dim]          PALIMPSEST_ENGINE=openai takes a real one[/dim]"
         )
     console.print("Ctrl-C stops.")

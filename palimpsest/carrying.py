@@ -6,7 +6,7 @@ The file is lines of JSON: a header, the data as the server sent it, a trailer (
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -19,6 +19,7 @@ PIECE = 1024 * 1024
 """Bytes of data in one message."""
 _HEADER, _TRAILER = "header", "trailer"
 
+Told = Callable[[int], None]
 Ends = TypeVar("Ends", privacy_pb2.ExportHeader, privacy_pb2.ExportTrailer)
 
 
@@ -26,9 +27,16 @@ class NotAnExport(Exception):
     """A file, or a stream, that is no whole export."""
 
 
-async def export_graph(connection: Connection, graph_id: str, file: Path) -> privacy_pb2.ExportTrailer:
+def _nobody(_: int) -> None:
+    """Where nobody asks how far it has come."""
+
+
+async def export_graph(
+    connection: Connection, graph_id: str, file: Path, told: Told = _nobody
+) -> privacy_pb2.ExportTrailer:
     """Writes a graph into a new file, which its owner alone can read; it is there once it is whole.
 
+    `told` is called with the bytes written so far.
     Raises CallError, NotAnExport (the stream was cut or is not what its trailer says), FileExistsError.
     """
     part = _part_of(file)
@@ -36,7 +44,7 @@ async def export_graph(connection: Connection, graph_id: str, file: Path) -> pri
     answers = connection.stream(connection.privacy.ExportGraph, request)
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            trailer = await _written(answers, out)
+            trailer = await _written(answers, out, told)
             out.flush()
             os.fsync(out.fileno())
         part.replace(file)
@@ -53,7 +61,7 @@ def _part_of(file: Path) -> Path:
 
 
 async def _written(
-    answers: AsyncIterator[privacy_pb2.ExportGraphResponse], out: IO[bytes]
+    answers: AsyncIterator[privacy_pb2.ExportGraphResponse], out: IO[bytes], told: Told
 ) -> privacy_pb2.ExportTrailer:
     digest = hashlib.sha256()
     async for answer in answers:
@@ -63,6 +71,7 @@ async def _written(
             case "data":
                 digest.update(answer.data)
                 out.write(answer.data)
+                told(out.tell())
             case _:
                 if answer.trailer.sha256 != digest.hexdigest():
                     raise NotAnExport("what came is not what was sent")
@@ -72,13 +81,19 @@ async def _written(
 
 
 async def import_graph(
-    connection: Connection, graph_id: str, file: Path, request_id: str
+    connection: Connection, graph_id: str, file: Path, request_id: str, told: Told = _nobody
 ) -> privacy_pb2.ImportGraphResponse:
-    """Sends a file as a new graph. Raises CallError, NotAnExport, OSError."""
-    return await connection.send(connection.privacy.ImportGraph, _messages(graph_id, file, request_id))
+    """Sends a file as a new graph. `told` is called with the bytes taken so far.
+
+    Raises CallError, NotAnExport, OSError.
+    """
+    messages = _messages(graph_id, file, request_id, told)
+    return await connection.send(connection.privacy.ImportGraph, messages)
 
 
-def _messages(graph_id: str, file: Path, request_id: str) -> Iterator[privacy_pb2.ImportGraphRequest]:
+def _messages(
+    graph_id: str, file: Path, request_id: str, told: Told
+) -> Iterator[privacy_pb2.ImportGraphRequest]:
     with file.open("rb") as lines:
         header = privacy_pb2.ExportHeader()
         _read(next(lines, b""), _HEADER, header)
@@ -93,6 +108,7 @@ def _messages(graph_id: str, file: Path, request_id: str) -> Iterator[privacy_pb
             while len(piece) >= PIECE:
                 yield privacy_pb2.ImportGraphRequest(data=bytes(piece[:PIECE]))
                 del piece[:PIECE]
+                told(lines.tell())
         if piece:
             yield privacy_pb2.ImportGraphRequest(data=bytes(piece))
         if trailer is None:

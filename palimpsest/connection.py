@@ -1,6 +1,7 @@
 """Connection: one channel to a server, the key on every call, errors as types."""
 
 import asyncio
+import copy
 import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
@@ -62,6 +63,12 @@ class Connection:
         self.target = target
         self._key = (("authorization", f"Bearer {key}"),) if key else ()
         self._channel = _channel(target, tls)
+
+    def keyed(self, key: str) -> Self:
+        """The same channel under another key, for whoever serves many; it is closed with this one."""
+        twin = copy.copy(self)
+        twin._key = (("authorization", f"Bearer {key}"),)
+        return twin
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         return (*self._key, *carried())

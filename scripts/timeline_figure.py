@@ -71,7 +71,7 @@ STORY: Final = (
     ),
     Told(
         "revision 5",
-        "the user denies Linz for 2025-09 to 2026-01 (“I was in Rome”)",
+        "the user denies Linz for 2025-09 to 2026-01",
         Denial(
             id=RecordId("denied"),
             statement=StatementId("Linz"),
@@ -114,9 +114,11 @@ def figure() -> str:
     for year in (2024, 2025, 2026):
         for month in (1, 7):
             at = on(f"{year}-{month:02}-01")
+            anchor = {FIRST: "start", LAST: "end"}.get(at, "middle")
             parts.append(
                 f'<path d="M{_x(at)} {TOP - 14}V{height - 30}" stroke="#dddddd"/>'
-                f'<text x="{_x(at) + 3}" y="{TOP - 6}" fill="#666666" font-size="11">{year}-{month:02}</text>'
+                f'<text x="{_x(at)}" y="{TOP - 18}" text-anchor="{anchor}" '
+                f'fill="#666666" font-size="11">{year}-{month:02}</text>'
             )
     for number, (told, spans) in enumerate(rows):
         parts += _row(told, spans, TOP + ROW * number)

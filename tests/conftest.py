@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-from tests.machine import SHARED, in_ci, postgres_programs
+from tests.machine import SHARED, chromium_program, in_ci, postgres_programs
 
 pytest_plugins = [
     "tests.fixtures_graphd",
@@ -43,6 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
 UP = {
     "test_cli",
     "test_client",
+    "test_console",
+    "test_console_pages",
     "test_examples",
     "test_foreign_client",
     "test_hostile_words",
@@ -102,9 +104,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test that needs PostgreSQL is skipped by name where it is absent, and fails there in CI."""
+    """What needs PostgreSQL or Chromium is skipped by name where it is absent, and fails there in CI."""
     if item.get_closest_marker("postgres") and postgres_programs() is None:
         lack("PostgreSQL's server programs are not installed (see `make doctor`)")
+    if item.get_closest_marker("chromium") and chromium_program() is None:
+        lack("Chromium is not installed (see `make doctor`)")
 
 
 def lack(what: str) -> NoReturn:

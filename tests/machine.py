@@ -25,3 +25,9 @@ def postgres_programs() -> Path | None:
         return folders[-1]
     found = shutil.which("initdb")
     return Path(found).resolve().parent if found else None
+
+
+def chromium_program() -> Path | None:
+    """Debian's Chromium, or what else is one."""
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return next((Path(one) for one in found if one), None)

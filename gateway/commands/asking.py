@@ -59,14 +59,14 @@ class Recall:
         check_time_zone(request.time_zone, "time_zone")
         for time in (request.now, request.as_of, request.time_range.start, request.time_range.end):
             instant_of(time)
-        graphs = [await self._graphs.get(scope) for scope in scopes]
+        graphs, version = await self._graphs.asked(scopes)
         for graph in graphs:
             # Whatever one of the graphs blacks out, none is asked for.
             request = await self._policy.held(graph.settings, request)
         # As they were just read: with whence their ids follow.
         scopes = [graph.scope for graph in graphs]
         tenant = scopes[0].tenant
-        prices = await self._prices.current()
+        prices = await self._prices.newest(version)
         if prices.recall:
             await self._check_affordable(tenant, prices.recall)
         now = self._now()

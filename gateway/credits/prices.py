@@ -2,7 +2,7 @@
 
 import json
 
-from sqlalchemy import select
+from sqlalchemy import ScalarSelect, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.credits.money import DEFAULT_PRICES, MicroCredits, PriceItem, PriceTable
@@ -34,6 +34,10 @@ class Prices:
             row = (await connection.execute(newest.limit(1))).one_or_none()
         return self._default if row is None else _table(row.version, row.prices)
 
+    async def newest(self, version: str | None) -> PriceTable:
+        """The same for who has read `newest_version` with something else; None: nothing was published."""
+        return self._default if version is None else await self.of(version)
+
     async def of(self, version: str) -> PriceTable:
         """The table that a hold pinned, which never changes. Raises LookupError for an unknown version."""
         if version not in self._known:
@@ -64,6 +68,12 @@ class Prices:
         if row is not None:
             return _table(row.version, row.prices)
         return self._default if version == self._default.version else None
+
+
+def newest_version() -> ScalarSelect[str]:
+    """The version of the table that was published last, as a column of another query."""
+    newest = price_tables.c.created_at.desc(), price_tables.c.version.desc()
+    return select(price_tables.c.version).order_by(*newest).limit(1).scalar_subquery()
 
 
 def _table(version: str, prices: str) -> PriceTable:

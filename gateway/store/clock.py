@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, literal
+from sqlalchemy import BigInteger, ColumnElement, bindparam, literal
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -47,4 +47,6 @@ class SkewedClock(DatabaseClock):
         self.skew_seconds = skew_seconds
 
     def now(self) -> ColumnElement[int]:
-        return _NowMicros() + literal(round(self.skew_seconds * SECOND), BigInteger())
+        # Asked when a statement is executed: one that was made earlier has the clock of then.
+        skew = bindparam(None, callable_=lambda: round(self.skew_seconds * SECOND), type_=BigInteger())
+        return _NowMicros() + skew

@@ -39,14 +39,34 @@ def being_erased(tenant: ColumnElement[str], graph: ColumnElement[str]) -> Colum
     )
 
 
+def refuses_reads(
+    clock: DatabaseClock, tenant: ColumnElement[str], graph: ColumnElement[str]
+) -> ColumnElement[bool]:
+    """Of a row with these columns: whether `refuse_erased` refuses who reads its graph."""
+    return (
+        select(erasures.c.id)
+        .where(
+            erasures.c.tenant == tenant,
+            or_(erasures.c.graph == graph, erasures.c.graph == ""),
+            erasures.c.entity == "",
+            _is_open(clock),
+        )
+        .exists()
+    )
+
+
 def open_erasures(clock: DatabaseClock, scope: Scope) -> Select[Any]:
     """What is being erased of a graph: "" for all of it."""
     return select(erasures.c.entity).where(
         erasures.c.tenant == scope.tenant,
         erasures.c.graph.in_([scope.graph, ""]),
-        or_(
-            erasures.c.finished_at.is_(None),
-            # Some gateway may still believe a key that was revoked when the erasure began.
-            and_(erasures.c.graph == "", erasures.c.finished_at > clock.now() - KEYS_BELIEVED),
-        ),
+        _is_open(clock),
+    )
+
+
+def _is_open(clock: DatabaseClock) -> ColumnElement[bool]:
+    return or_(
+        erasures.c.finished_at.is_(None),
+        # Some gateway may still believe a key that was revoked when the erasure began.
+        and_(erasures.c.graph == "", erasures.c.finished_at > clock.now() - KEYS_BELIEVED),
     )

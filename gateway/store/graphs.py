@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, select, update
+from sqlalchemy import Select, and_, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from gateway.errors import GraphExists, GraphNotFound, Overloaded
+from gateway.credits.prices import newest_version
+from gateway.errors import GraphBeingErased, GraphExists, GraphNotFound, Overloaded
 from gateway.store.clock import DatabaseClock
-from gateway.store.erasing import being_erased, refuse_erased
+from gateway.store.erasing import being_erased, refuse_erased, refuses_reads
 from gateway.store.imports import UNDER_WAY
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
@@ -22,6 +23,7 @@ from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.isolation import Across, OfTenant
 from services.stores.sql.keyset import page_of
+from services.stores.sql.rows import Key
 
 _THERE = graphs.c.import_owner.is_(None)
 """A graph that an import makes is not there until it is whole."""
@@ -45,6 +47,7 @@ class Graphs:
         self._database = database
         self._clock = clock
         self._quotas = quotas
+        self._asked = _asked(clock)
 
     async def create(self, scope: Scope, settings: GraphSettings) -> tuple[GraphRow, bool]:
         """Makes a graph; False if it was there. Raises GraphExists (other settings), TooManyGraphs."""
@@ -96,6 +99,25 @@ class Graphs:
         if row is None:
             raise GraphNotFound(scope.graph)
         return _graph_of(row._mapping)
+
+    async def asked(self, scopes: Sequence[Scope]) -> tuple[Sequence[GraphRow], str | None]:
+        """As `get`, all that a question needs to know of graphs of one tenant, in one statement.
+
+        With them the version of the prices of now (gateway/credits/prices.py), None where none was published.
+        """
+        tenant = OfTenant(scopes[0].tenant)
+        named = {"of_tenant": tenant.tenant, "named": sorted({scope.graph for scope in scopes})}
+        async with self._database.read(tenant) as connection:
+            read = {row["id"]: row for row in (await connection.execute(self._asked, named)).mappings()}
+        for scope in scopes:
+            row = read.get(scope.graph)
+            if row is None:
+                await self.get(scope)
+                # It was made between the two.
+                return await self.asked(scopes)
+            if row["erased"]:
+                raise GraphBeingErased(scope.graph)
+        return [_graph_of(read[scope.graph]) for scope in scopes], read[scopes[0].graph]["prices"]
 
     async def list(self, tenant: TenantId, page: Page) -> Listed[GraphRow]:
         """The tenant's graphs by id, without those that are being erased.
@@ -151,6 +173,13 @@ class Graphs:
     async def check(self, scope: Scope, *, writing: bool = False) -> None:
         """As `get`: what every read of memory, and every write (`writing`), asks first."""
         await self.get(scope, writing=writing)
+
+
+def _asked(clock: DatabaseClock) -> Select[Any]:
+    tenant, named = bindparam("of_tenant", type_=Key), bindparam("named", type_=Key, expanding=True)
+    erased = refuses_reads(clock, graphs.c.tenant, graphs.c.id).label("erased")
+    prices = newest_version().label("prices")
+    return select(graphs, erased, prices).where(graphs.c.tenant == tenant, graphs.c.id.in_(named), _THERE)
 
 
 def _graph_of(row: Mapping[Any, Any]) -> GraphRow:

@@ -25,14 +25,15 @@ from palimpsest.cli import (
     voices,
 )
 from palimpsest.cli.exits import Exit
+from palimpsest.cli.lines import OneLine
 from palimpsest.cli.plugins import add_plugins
 
 _EXITS = "  ".join(f"{code.value} {code.name.lower().replace('_', ' ')}" for code in Exit)
 
 app = typer.Typer(
     help="Palimpsest: a memory that strikes facts through, dated and attributed, and never erases them.",
+    cls=OneLine,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     epilog=f"Exit codes: {_EXITS}  130 interrupted",

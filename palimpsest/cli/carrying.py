@@ -41,7 +41,10 @@ async def export(shell: Shell, graph: GraphId, file: File) -> None:
     """
     for left in reversed(range(_TRIES)):
         try:
-            trailer = await export_graph(shell.connection, graph, file)
+            with shell.progress("exporting") as bar:
+                trailer = await export_graph(
+                    shell.connection, graph, file, lambda done: bar.show(f"exporting {_size(done)}", 0, None)
+                )
             break
         except CallError as error:
             if error.reason != "CONFLICT" or not left:
@@ -50,6 +53,10 @@ async def export(shell: Shell, graph: GraphId, file: File) -> None:
         except (NotAnExport, OSError) as error:
             raise complain(str(error), Exit.FAILED) from error
     shell.show(trailer, _exported)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1_000_000:,.1f} MB"
 
 
 def _exported(trailer: privacy_pb2.ExportTrailer) -> RenderableType:
@@ -63,7 +70,15 @@ async def take_in(shell: Shell, graph: GraphId, file: Exported, request_id: Requ
     Everything is checked before anything of it can be seen. Needs a key with the scope `erase`.
     """
     try:
-        response = await import_graph(shell.connection, graph, file, request_id or new_request_id())
+        whole = file.stat().st_size
+        with shell.progress("importing") as bar:
+            response = await import_graph(
+                shell.connection,
+                graph,
+                file,
+                request_id or new_request_id(),
+                lambda done: bar.show(f"importing {_size(done)}", done, whole),
+            )
     except (NotAnExport, OSError) as error:
         raise complain(str(error), Exit.USAGE) from error
     shell.show(response, lambda answer: job_of(answer.job))

@@ -27,7 +27,7 @@ class Exit(IntEnum):
     """The job that was waited for ended as PARTIAL, FAILED or CANCELLED."""
 
 
-def complain(line: str, code: Exit) -> typer.Exit:
+def complain(line: str, code: Exit, program: str = "palimpsest") -> typer.Exit:
     """Prints one line on stderr; returns what to raise."""
-    print(f"palimpsest: {line}", file=sys.stderr)
+    print(f"{program}: {line}", file=sys.stderr)
     return typer.Exit(code)

@@ -7,12 +7,13 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from palimpsest.cli import words
+from palimpsest.cli.completing import graphs
 from palimpsest.cli.dates import read_known_at, shown
 from palimpsest.cli.pages import whole
 from palimpsest.cli.shell import Shell, command
 from palimpsest.v1 import common_pb2, entity_pb2, memory_statements_pb2, statement_pb2
 
-GraphId = Annotated[str, typer.Argument(metavar="GRAPH", help="The graph.")]
+GraphId = Annotated[str, typer.Argument(metavar="GRAPH", help="The graph.", autocompletion=graphs)]
 KnownAt = Annotated[
     common_pb2.KnownAt | None,
     typer.Option(

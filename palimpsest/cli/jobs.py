@@ -40,6 +40,10 @@ _FIELDS = {
 }
 """Counts that would not read well by their field's name."""
 
+_ENDED = frozenset(
+    {episode_pb2.CHUNK_STAGE_RESOLVED, episode_pb2.CHUNK_STAGE_NOTHING, episode_pb2.CHUNK_STAGE_FAILED}
+)
+
 SHOWN_CHUNKS = 20
 """Chunks in the table; of longer jobs the ones that failed, and the counts of all."""
 
@@ -121,13 +125,14 @@ async def watch(shell: Shell, job: JobId) -> None:
 async def follow(shell: Shell, job_id: str) -> job_pb2.Job:
     """Watches a job, showing progress; returns it in its final state."""
     last = job_pb2.Job()
-    with shell.errors.status("waiting") as status:
+    with shell.progress("waiting") as bar:
         async for job in watch_job(shell.connection, job_id):
             last = job
             if shell.json:
                 shell.console.out(MessageToJson(job, indent=None, ensure_ascii=False), highlight=False)
             else:
-                status.update(escape(progress_of(job)))
+                ended = sum(chunk.stage in _ENDED for chunk in job.chunks)
+                bar.show(escape(progress_of(job)), ended, len(job.chunks) or None)
     return last
 
 
@@ -243,9 +248,7 @@ def receipt_of(receipt: job_pb2.JobReceipt) -> RenderableType:
             f"{stage.duration_millis:,}",
         )
     if receipt.engine == "offline":
-        engine = (
-            "[bold black on yellow] engine: offline [/] rules for English understood this, no language model"
-        )
+        engine = "[bold black on yellow] engine: offline [/] rules for English and Chinese, no language model"
     else:
-        engine = f"engine: {escape(receipt.engine)}"
+        engine = f"engine: {escape(receipt.engine) or 'none was asked'}"
     return Group(engine, table) if receipt.stages else engine

@@ -15,6 +15,7 @@ _HELP: Mapping[str, str] = {
     "up": "Starts stores, services and gateway on this machine; Ctrl-C stops them.",
     "gateway": "Starts a gateway before services that run elsewhere.",
     "mcp": "Serves one graph to assistants that speak the Model Context Protocol.",
+    "console": "Serves a web page that shows what a memory holds.",
 }
 """What our own say of themselves, so that listing commands need not import a server."""
 
@@ -37,14 +38,16 @@ def _deferred(name: str) -> Callable[[typer.Context], None]:
         with Console(stderr=True).status("loading …"):  # a server takes seconds to import
             loaded = load(name, entry_points(group=GROUP))
         command = typer.main.get_command(loaded)
-        command.main(args=list(context.args), prog_name=f"palimpsest {name}")
+        # Its usage errors are told by the program; what it returns is the code of its exit.
+        code = command.main(list(context.args), f"palimpsest {name}", standalone_mode=False)
+        raise typer.Exit(code if isinstance(code, int) else 0)
 
     return run
 
 
 def extra_of(name: str) -> str:
     """What to install for a command."""
-    return "palimpsest-memory[mcp]" if name == "mcp" else SERVER_EXTRA
+    return f"palimpsest-memory[{name}]" if name in ("mcp", "console") else SERVER_EXTRA
 
 
 def load(name: str, points: Iterable[EntryPoint]) -> typer.Typer:

@@ -4,7 +4,8 @@ import asyncio
 import inspect
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
@@ -13,6 +14,7 @@ import typer
 from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TaskProgressColumn, TextColumn
 
 from palimpsest import local
 from palimpsest.cli.exits import Exit, complain
@@ -107,9 +109,29 @@ class Shell:
         else:
             self.console.print(render(message), highlight=False)
 
+    @contextmanager
+    def progress(self, doing: str) -> Iterator["Bar"]:
+        """A bar on standard error while something goes on; none where that is no terminal."""
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        hidden = not self.errors.is_terminal
+        with Progress(*columns, console=self.errors, transient=True, disable=hidden) as progress:
+            yield Bar(progress, progress.add_task(doing, total=None))
+
     def note(self, text: str) -> None:
         """Prints a line on standard error, for people."""
         self.errors.print(text, style="dim", highlight=False, markup=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """How far something has come."""
+
+    progress: Progress
+    task: TaskID
+
+    def show(self, doing: str, done: int, total: int | None) -> None:
+        """`doing` is markup. Without a total it only moves."""
+        self.progress.update(self.task, description=doing, completed=done, total=total)
 
 
 def command(

@@ -281,6 +281,7 @@ def _edge(found: _Found, nodes: Mapping[str, _Node], said_in: Mapping[str, Said]
             end=end,
             fact=sentence,
         )
+        dropped = sorted(_edge_attributes(value))
     except Unreadable as error:
         reading.refuse(record.place, "edge", str(error))
         return
@@ -288,7 +289,7 @@ def _edge(found: _Found, nodes: Mapping[str, _Node], said_in: Mapping[str, Said]
         record.notes.append("nothing: a fact of an entity about itself is taken as it is")
     if value.get("fact_embedding"):
         record.notes.append("embeddings, which are made anew")
-    record.notes += [f"the attribute {name} of an edge" for name in sorted(_edge_attributes(value))]
+    record.notes += [f"the attribute {name} of an edge" for name in dropped]
     keys = reading.take(record, [fact])
     for node in ends:
         node.facts += keys

@@ -11,6 +11,8 @@ from palimpsest.chats import Unreadable
 from palimpsest.texts import MOST_BYTES, decoded
 
 _BY_LINES = (".jsonl", ".ndjson")
+_OF_RECORDS = frozenset({"id", "uuid", "name", "fact", "content", "memory", "text"})
+"""Keys of a record: an object without them is what lists of records stand in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,8 @@ def parts_of(file: File) -> Iterator[Part]:
         return
     if not isinstance(read, dict):
         raise Unreadable("JSON, but neither a list nor an object")
-    if "id" in read or "uuid" in read or not any(map(_is_records, read.values())):
-        if any(value != [] for value in read.values()):  # else an export of nothing
-            yield Part(file.name, read)
+    if read.keys() & _OF_RECORDS or not any(isinstance(value, list | dict) for value in read.values()):
+        yield Part(file.name, read)
         return
     for key, value in read.items():
         if _is_records(value):

@@ -84,7 +84,11 @@ class Sending:
         if self._stopped is not None:
             return
         bulk = Bulk(self._connection, self._graph, self._in_flight, False, self._tries, self._wait_seconds)
-        texts = [self._text(key, item) for key, item in items.items() if isinstance(item, Words)]
+        texts = [
+            Text(key, text_call(item, self._graph, self._request_id(key)), 1)
+            for key, item in items.items()
+            if isinstance(item, Words)
+        ]
         texts.sort(key=_said)
         async with aclosing(bulk.send(texts)) as outcomes:
             async for outcome in outcomes:
@@ -142,7 +146,7 @@ class Sending:
 
     async def _asked(self, facts: _Facts) -> Result | None:
         """The end of the job that records them. Raises CallError where it can't."""
-        request = _request(facts.values(), self._graph, self._request_id("".join(facts)))
+        request = facts_call(facts.values(), self._graph, self._request_id("".join(facts)))
         unsure = False
         for attempt in range(self._tries):
             if self._stopped is not None:
@@ -150,9 +154,10 @@ class Sending:
             try:
                 answer = await self._connection.call(self._connection.memory.AssertTriples, request)
                 # The answer to an earlier try may have been lost on its way.
-                if answer.replayed and answer.job.state in FINAL and not unsure:
+                job, ended = answer.job, answer.job.state in FINAL
+                if answer.replayed and ended and not unsure:
                     return Result(Fate.KNOWN)
-                job = await wait_for(self._connection, answer.job.job_id)
+                job = job if ended else await wait_for(self._connection, job.job_id)
                 if job.state != job_pb2.JOB_STATE_SUCCEEDED:
                     return Result(Fate.REFUSED, str(error_of_status(job.error)))
                 return Result(Fate.IMPORTED, spent_micros=job.credits.spent_micros)
@@ -167,12 +172,6 @@ class Sending:
                 wait = min(self._wait_seconds * 2**attempt, LONGEST_WAIT_SECONDS)
                 await asyncio.sleep(max(error.retry_after_seconds or 0.0, wait))
         raise AssertionError("unreachable: the last try returns")
-
-    def _text(self, key: Key, words: Words) -> Text:
-        request = memory_ingest_pb2.AddEpisodeRequest()
-        request.CopyFrom(words.request)
-        request.request_id = self._request_id(key)
-        return Text(key, request, 1)
 
     def _request_id(self, key: Key) -> str:
         """Of the graph as well: ids of calls are a tenant's, and two graphs may be given the same file."""
@@ -199,7 +198,16 @@ def _cut(facts: _Facts) -> Iterator[_Facts]:
         yield some
 
 
-def _request(facts: Iterable[Fact], graph: str, request_id: str) -> memory_ingest_pb2.AssertTriplesRequest:
+def text_call(words: Words, graph: str, request_id: str) -> memory_ingest_pb2.AddEpisodeRequest:
+    """The request that brings a text."""
+    request = memory_ingest_pb2.AddEpisodeRequest()
+    request.CopyFrom(words.request)
+    request.graph_id, request.request_id = graph, request_id
+    return request
+
+
+def facts_call(facts: Iterable[Fact], graph: str, request_id: str) -> memory_ingest_pb2.AssertTriplesRequest:
+    """The request that brings facts of one source."""
     request = memory_ingest_pb2.AssertTriplesRequest(graph_id=graph, request_id=request_id, wait=False)
     for fact in facts:
         request.source = fact.source

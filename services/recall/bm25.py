@@ -6,8 +6,7 @@ Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with the
 import heapq
 import math
 from array import array
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -60,23 +59,36 @@ class Bm25:
         """Where a document stands in `ids` and in scores."""
         return self._places.get(id)
 
+    def places(self, ids: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Where each of some documents stands, -1 for one that is not here."""
+        places = self._places
+        return np.array([places.get(id, -1) for id in ids], dtype=np.int64)
+
     def add(self, id: str, terms: Sequence[str]) -> None:
         """Adds a document; one that is there already stays as it is."""
-        if id in self._places:
-            return
+        self.add_all([(id, terms)])
+
+    def add_all(self, documents: Iterable[tuple[str, Sequence[str]]]) -> None:
+        """The same for many."""
         self._norms = None
         self._weighed.clear()
-        place = len(self.ids)
-        self._places[id] = place
-        self.ids.append(id)
-        self._lengths.append(len(terms))
-        for term, count in Counter(terms).items():
-            found = self._terms.get(term)
-            if found is None:
-                found = self._terms[term] = (array("I"), array("f"))
-            found[0].append(place)
-            found[1].append(count)
-            self._postings += 1
+        places, postings = self._places, self._terms
+        for id, terms in documents:
+            if id in places:
+                continue
+            place = places[id] = len(self.ids)
+            self.ids.append(id)
+            self._lengths.append(len(terms))
+            counts: dict[str, int] = {}
+            for term in terms:
+                counts[term] = counts.get(term, 0) + 1
+            for term, count in counts.items():
+                found = postings.get(term)
+                if found is None:
+                    found = postings[term] = (array("I"), array("f"))
+                found[0].append(place)
+                found[1].append(count)
+            self._postings += len(counts)
 
     def idf(self, term: str) -> float:
         """How much a term tells: most for one that no document has."""
@@ -115,9 +127,8 @@ class Bm25:
 
     def told(self, scores: Scores, ids: Sequence[str]) -> list[tuple[str, float]]:
         """Documents that are here, each with its score."""
-        places = [(id, place) for id in ids if (place := self._places.get(id)) is not None]
-        found = scores[[place for _, place in places]].tolist() if places else []
-        return [(id, score) for (id, _), score in zip(places, found, strict=True)]
+        here = [id for id in ids if id in self._places]
+        return list(zip(here, scores[self.places(here)].tolist(), strict=True))
 
     def best(self, scores: Scores, limit: int) -> list[tuple[str, float]]:
         """The ids of the highest positive scores, best first, equal ones by id."""
@@ -127,7 +138,8 @@ class Bm25:
             found = scores[places]
             least = float(np.partition(found, len(places) - limit)[len(places) - limit])
             # Of those that are equal to the last one there may be thousands.
-            equal = heapq.nsmallest(limit, (self.ids[place] for place in places[found == least].tolist()))
+            equal = [self.ids[place] for place in places[found == least].tolist()]
+            equal = sorted(equal)[:limit] if len(equal) < 1_000 else heapq.nsmallest(limit, equal)
             last, places = [(id, least) for id in equal], places[found > least]
         ranked = sorted(
             (-score, self.ids[place])

@@ -132,7 +132,7 @@ def nothing_described(known_at: Revision) -> Described:
 async def describe(
     graph: GraphReads,
     log: Clocks,
-    archive: ArchiveStore,
+    archive: ArchiveStore | None,
     scope: Scope,
     views: Sequence[StatementView],
     known_at: Revision,
@@ -143,7 +143,8 @@ async def describe(
 ) -> Described:
     """Reads what is needed to show views; with `past` also for spans no longer believed.
 
-    `read`: records that were read already. `records`: they are shown too. `reads`: how nodes read.
+    `archive` None: nothing was ever archived. `read`: records that were read already. `records`: they are
+    shown too. `reads`: how nodes read.
     """
     if not views:
         return nothing_described(known_at)
@@ -152,7 +153,8 @@ async def describe(
     every = [span for spans in causes.spans.values() for span in spans] if shown is None else shown
     said = [one for found in causes.of_statement.values() for one in found] if records else ()
     clocks = await log.clocks(scope, sorted(_revisions(views, every, said)))
-    archived = await archive.among(scope, [view.statement.id for view in views])
+    ids = [view.statement.id for view in views]
+    archived = await archive.among(scope, ids) if archive else frozenset[StatementId]()
     return Described(known_at, causes, clocks, reads.lexicon, archived)
 
 

@@ -28,7 +28,7 @@ from services.stores.memory.port import RevisionLog
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, VectorStore
 
-PAGE = 500
+PAGE = 1_000
 """Statements read at a time."""
 _ALIAS_BYTES = 400
 PAST_TABLES = 4
@@ -168,8 +168,7 @@ class FactsIndex:
                 self._near_statements.drop(place)
             retold = retold or bool(told_anew)
             # Cutting words is the work; the event loop stays free meanwhile.
-            for id, words in await asyncio.to_thread(self._cut, fresh, revision):
-                self.statements.add(id, words)
+            self.statements.add_all(await asyncio.to_thread(self._cut, fresh, revision))
         return retold
 
     def _cut(self, ids: Iterable[StatementId], revision: Revision) -> list[tuple[StatementId, list[str]]]:
@@ -188,8 +187,7 @@ class FactsIndex:
         searched = [id for id in self.hot.ids if id not in self._archived]
         cut = await asyncio.to_thread(self._cut, searched, Revision(2**62))
         self.statements = Bm25()
-        for id, words in cut:
-            self.statements.add(id, words)
+        self.statements.add_all(cut)
 
     async def _name(self, revision: Revision, changed: Iterable[EntityId]) -> None:
         """The tables of names, where something of them changed; and the revision that is reached now."""
@@ -211,8 +209,7 @@ class FactsIndex:
         cut = await asyncio.to_thread(
             lambda: [[term for name in names[id] for term in terms(name)] for id in fresh]
         )
-        for id, words in zip(fresh, cut, strict=True):
-            self.entities.add(id, words)
+        self.entities.add_all(zip(fresh, cut, strict=True))
 
     async def aliases_at(self, revision: Revision) -> AliasTable:
         """The names as known at a revision that was reached."""

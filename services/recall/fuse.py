@@ -4,6 +4,7 @@ Scores of one leg compare only among themselves, so each is scaled to 0..1 first
 equal-weight reciprocal rank fusion, which forgets by how much the first is better than the second.
 """
 
+import heapq
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -117,6 +118,9 @@ def ranked(
     sources: Callable[[str], int] = lambda _: 1,
 ) -> list[str]:
     """The ids of the first, best first; equal scores by recency, then by independent sources, then by id."""
+    if len(scores) > 4 * limit > 0:
+        least = heapq.nlargest(limit, scores.values())[-1] - 10.0**-SAME * 2
+        scores = {id: score for id, score in scores.items() if score >= least}
     by_score: defaultdict[float, list[str]] = defaultdict(list)
     for id, score in scores.items():
         by_score[-round(score, SAME)].append(id)

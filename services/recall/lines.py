@@ -84,7 +84,10 @@ Line = FactLine | VoiceLine | PassageLine
 
 def tame(text: str) -> str:
     """Text of users as it may stand in a line: on one line, and naming no evidence of its own."""
-    return _EVIDENCE.sub(r"(\1)", _UNPRINTABLE.sub("", " ".join(text.split())))
+    flat = " ".join(text.split())
+    if flat.isprintable() and "[" not in flat:
+        return flat  # most texts, and the rest is dear
+    return _EVIDENCE.sub(r"(\1)", _UNPRINTABLE.sub("", flat))
 
 
 def name(text: str) -> str:

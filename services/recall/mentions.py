@@ -110,10 +110,12 @@ def speaks_of_assistant(question: str) -> bool:
 
 def _borders(text: str) -> Iterator[int]:
     """Where a name may begin or end: not between two letters or digits, but around each CJK character."""
-    for at in range(len(text) + 1):
-        if at in (0, len(text)) or not (_joins(text[at - 1]) and _joins(text[at])):
+    joins = [character.isalnum() for character in text]
+    if not text.isascii():
+        joins = [each and not _CJK.match(character) for each, character in zip(joins, text, strict=True)]
+    before = False
+    for at, joined in enumerate(joins):
+        if not (at and before and joined):
             yield at
-
-
-def _joins(character: str) -> bool:
-    return character.isalnum() and not _CJK.match(character)
+        before = joined
+    yield len(text)

@@ -55,17 +55,18 @@ def pack(items: Sequence[Item], budget: int) -> Packed:
 
     What does not fit is left out, and a shorter one may still come in; the first is cut rather than dropped.
     """
+    lines = [(item, item.line.render()) for item in items]
     if not budget:
-        return _packed(items, len(items))
-    chosen: list[Item] = []
+        return _packed(lines, len(items))
+    chosen: list[tuple[Item, str]] = []
     spent = 0
     sections: set[Section] = set()
-    for item in items:
-        cost = tokens.count(item.line.render()) + _TO_SPARE
+    for item, line in lines:
+        cost = tokens.count(line) + _TO_SPARE
         if item.line.section not in sections:
             cost += tokens.count(HEADINGS[item.line.section]) + _TO_SPARE
         if spent + cost <= budget:
-            chosen.append(item)
+            chosen.append((item, line))
             sections.add(item.line.section)
             spent += cost
     packed = _packed(chosen, len(items))
@@ -95,20 +96,21 @@ def _first(item: Item, count: int, budget: int) -> Packed:
     return Packed(text, tokens.count(text), frozenset({item.key} if text else ()), count - bool(text))
 
 
-def _packed(chosen: Sequence[Item], count: int) -> Packed:
+def _packed(chosen: Sequence[tuple[Item, str]], count: int) -> Packed:
+    """The block of some items, each with its line."""
     parts: list[str] = []
     for section in Section:
-        mine = [item for item in chosen if item.line.section is section]
+        mine = [each for each in chosen if each[0].line.section is section]
         if mine:
             parts.append(HEADINGS[section])
-            parts += [item.line.render() for item in _grouped(mine)]
+            parts += _grouped(mine)
     text = "\n".join(parts)
-    return Packed(text, tokens.count(text), frozenset(item.key for item in chosen), count - len(chosen))
+    return Packed(text, tokens.count(text), frozenset(item.key for item, _ in chosen), count - len(chosen))
 
 
-def _grouped(items: Sequence[Item]) -> list[Item]:
-    """Groups in the order of their first item; within one, the order given."""
+def _grouped(items: Sequence[tuple[Item, str]]) -> list[str]:
+    """The lines by group, in the order of each one's first; within one, the order given."""
     first: dict[str, int] = {}
-    for place, item in enumerate(items):
+    for place, (item, _) in enumerate(items):
         first.setdefault(item.group, place)
-    return sorted(items, key=lambda item: first[item.group])
+    return [line for _, line in sorted(items, key=lambda each: first[each[0].group])]

@@ -1,7 +1,9 @@
 """Passages: finds what was literally said, by vector and by words; a matching turn lifts its neighbours."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from services.domain.ids import PassageId
 from services.domain.instants import Instant, Interval
@@ -198,9 +200,10 @@ def _whose(asking: Asking, legs: Sequence[Leg], found: Iterable[PassageId]) -> f
 def _ranked(asking: Asking, legs: Sequence[Leg], found: Mapping[PassageId, Said], limit: int) -> list[Fused]:
     """The first of them, with scores from 0 to 1."""
     fusion = fuse(legs, found)
-    gains, topics = _gains(asking, fusion.scores), asking.topics
+    gains, topics = _gains(asking, list(fusion.scores)), asking.topics
+    lifts = bool(topics.lifted)
     scores = {
-        id: score + gain + topics.lift([found[PassageId(id)].episode])
+        id: score + gain + (topics.lift([found[PassageId(id)].episode]) if lifts else 0.0)
         for (id, score), gain in zip(fusion.scores.items(), gains, strict=True)
     }
     order = ranked(scores, limit, newest=lambda id: found[PassageId(id)].at)
@@ -208,16 +211,15 @@ def _ranked(asking: Asking, legs: Sequence[Leg], found: Mapping[PassageId, Said]
     return fusion.items(order, {id: min(1.0, max(0.0, scores[id])) for id in order})
 
 
-def _gains(asking: Asking, ids: Iterable[str]) -> Iterator[float]:
+def _gains(asking: Asking, ids: Sequence[str]) -> list[float]:
     """What who speaks, and whether they ask, adds to the score of each of some passages."""
     index = asking.texts_index
-    if index is None:
-        return (0.0 for _ in ids)
-    speaks, asks, place = index.turns.said_by(asking.speakers), index.turns.asks, index.passages.place
-    return (
-        0.0 if at is None else (OWN_WORDS if speaks(at) else 0.0) - (ASKS if asks(at) else 0.0)
-        for at in map(place, ids)
-    )
+    if index is None or not len(index.passages):
+        return [0.0] * len(ids)
+    places = index.passages.places(ids)
+    own, asks = index.turns.are_by(places, asking.speakers), index.turns.ask(places)
+    gains = np.where(own, OWN_WORDS, 0.0) - np.where(asks, ASKS, 0.0)
+    return list(np.where(places < 0, 0.0, gains).tolist())
 
 
 def _told(item: Fused, beside: Beside) -> Fused:

@@ -69,7 +69,8 @@ def by_confidence(found: Sequence[FactFound], records: Records | None, known_at:
         # Of one that is held up by others alone, as duplicates are, nothing is known here.
         sure = confidence(own, any(span.contested for span in fact.view.spans)) if own else 1.0
         share = UNSURE_SHARE + (1 - UNSURE_SHARE) * sure
-        facts[fact.fused.id] = replace(fact, fused=replace(fact.fused, score=fact.fused.score * share))
+        fused = Fused(fact.fused.id, fact.fused.score * share, fact.fused.found)
+        facts[fused.id] = FactFound(fact.view, fact.standing, fused, fact.reached)
     scores = {id: fact.fused.score for id, fact in facts.items()}
     order = _in_order(scores, {id: fact.view for id, fact in facts.items()}, len(facts))
     return [facts[id] for id in order]

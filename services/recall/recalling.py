@@ -1,8 +1,9 @@
 """Recalling: one question to one graph, from the plan to the prompt block."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.ids import EntityId
@@ -10,7 +11,7 @@ from services.domain.instants import FOREVER
 from services.domain.names import name_key
 from services.domain.scope import Scope
 from services.recall.answer import Messages, plan_out
-from services.recall.answerable import answerable
+from services.recall.answerable import TOP, answerable
 from services.recall.asking import Asking, says_something
 from services.recall.beside import Beside
 from services.recall.block import fact_items, merged, passage_items, voice_items
@@ -151,7 +152,7 @@ class Recalling:
             index = await care.of(self.whole_shelf.get(scope, known), None)
         words = terms(question.asked.query)
         nothing = Topics(frozenset() if question.labels else None)
-        topics = await care.of(self._topics.of(scope, question.labels, words), nothing)
+        topics = await care.of(self._topics.of(scope, question.labels, words, known), nothing)
         asking = Asking(
             scope=scope,
             topics=topics,
@@ -214,7 +215,7 @@ class Recalling:
         return await describe(
             self.reads,
             self.reads,
-            self._parts.archive,
+            self._parts.archive if asking.known.archives else None,
             asking.scope,
             list(views.values()),
             asking.known.at,
@@ -247,8 +248,9 @@ def _speakers(index: TextsIndex | None, question: Question, plan: Plan) -> froze
 
 def _answerable(asking: Asking, found: _Found) -> float:
     index = asking.facts_index
-    scored = [(fact.fused.score, statement_terms(fact.view)) for fact in found.facts]
-    scored += [(one.fused.score, passage_terms(one.passage)) for one in found.passages]
+    scored: list[tuple[float, Callable[[], Sequence[str]]]] = []
+    scored += [(fact.fused.score, partial(statement_terms, fact.view)) for fact in found.facts]
+    scored += [(one.fused.score, partial(passage_terms, one.passage)) for one in found.passages]
     scored.sort(key=lambda pair: -pair[0])
     named = {one.id for mention in asking.plan.mentions for one in mention.entities}
     about: set[EntityId] = set()
@@ -257,7 +259,7 @@ def _answerable(asking: Asking, found: _Found) -> float:
     return answerable(
         terms(asking.plan.timeless),
         index.statements.idf if index else lambda _: 1.0,
-        [set(words) for _, words in scored],
+        [set(words()) for _, words in scored[:TOP]],
         named,
         about,
         [set(terms(mention.text)) for mention in asking.plan.mentions],

@@ -10,7 +10,7 @@ from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.memory.following import NO_TEXTS, TextState
-from services.stores.memory.port import RevisionLog
+from services.stores.memory.port import Head, RevisionLog
 
 WAIT_SECONDS = 2.0
 POLL_SECONDS = 0.02
@@ -32,6 +32,10 @@ class Known:
     begun_at: Instant | None = None
     texts: TextState = NO_TEXTS
     """Which texts there are now."""
+    archives: bool = True
+    """Whether anything was ever archived."""
+    labels: bool = True
+    """Whether any session has a label now."""
 
     def just_written(self, now: Instant) -> bool:
         """Whether what the caller insists on is so young that other processes may not see its vectors yet."""
@@ -59,26 +63,24 @@ class Revisions:
         Raises RevisionNotReady when one is not published in time, StoreUnavailable.
         """
         wanted = Revision(max(min_revision, known_at.revision))
-        current, texts = await self._published(scope, wanted, known_at.wait_seconds or self._wait_seconds)
-        begun_at = await self._begun_at(scope, Revision(min_revision))
+        head = await self._published(scope, wanted, known_at.wait_seconds or self._wait_seconds)
+        begun_at, until = await self._begun_at(scope, Revision(min_revision)), None
+        at = head.current
         match known_at.WhichOneof("known_at"):
-            case "revision" if known_at.revision < current:
+            case "revision" if known_at.revision < head.current:
                 at = Revision(max(0, known_at.revision))
-                return Known(at, current, await self._begun_at(scope, at), begun_at, texts)
+                until = await self._begun_at(scope, at)
             case "clock":
-                clock = Instant(known_at.clock)
-                return Known(await self._log.at(scope, clock), current, clock, begun_at, texts)
-            case _:
-                return Known(current, current, begun_at=begun_at, texts=texts)
+                until = Instant(known_at.clock)
+                at = await self._log.at(scope, until)
+        return Known(at, head.current, until, begun_at, head.texts, head.archives, head.labels)
 
     async def _begun_at(self, scope: Scope, revision: Revision) -> Instant | None:
         if revision <= 0:
             return None
         return (await self._log.clocks(scope, [revision])).get(revision)
 
-    async def _published(
-        self, scope: Scope, wanted: Revision, wait_seconds: float
-    ) -> tuple[Revision, TextState]:
+    async def _published(self, scope: Scope, wanted: Revision, wait_seconds: float) -> Head:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_seconds
         head = await self._log.head(scope)
@@ -91,4 +93,4 @@ class Revisions:
                 raise RevisionNotReady(wanted, head.current)
             await asyncio.sleep(POLL_SECONDS)
             head = await self._log.head(scope)
-        return head.current, head.texts
+        return head

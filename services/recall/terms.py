@@ -29,6 +29,8 @@ def terms(text: str) -> list[str]:
 
 def folded(text: str) -> str:
     """NFKC, case-folded, with one kind of apostrophe: the text that terms are cut from."""
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
 
 

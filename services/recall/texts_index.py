@@ -22,7 +22,7 @@ from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, VectorStore
 
-PAGE = 500
+PAGE = 1_000
 """Episodes or voice aspects read at a time."""
 
 
@@ -112,16 +112,19 @@ class TextsIndex:
 
     async def _add(self, episodes: Sequence[Episode], passages: Sequence[Passage]) -> None:
         there = {episode.id for episode in episodes}
-        searched = [one for one in passages if one.episode in there and is_searchable(one)]
-        cut = await asyncio.to_thread(lambda: [passage_terms(passage) for passage in searched])
         of_episode: dict[EpisodeId, list[tuple[Passage, bool]]] = {}
+        searched: list[Passage] = []
         for passage in passages:
-            of_episode.setdefault(passage.episode, []).append((passage, is_searchable(passage)))
+            if passage.episode in there:
+                wanted = is_searchable(passage)
+                of_episode.setdefault(passage.episode, []).append((passage, wanted))
+                searched += [passage] if wanted else []
+        cut = await asyncio.to_thread(lambda: [passage_terms(passage) for passage in searched])
         for episode in episodes:
             self.texts.put(episode, of_episode.get(episode.id, ()))
-        for passage, words in zip(searched, cut, strict=True):
+        for passage in searched:
             self.turns.add(passage)
-            self.passages.add(passage.id, words)
+        self.passages.add_all(zip((passage.id for passage in searched), cut, strict=True))
 
     async def _follow_voice(self, revision: Revision) -> None:
         changes = None

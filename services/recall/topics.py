@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from services.domain.ids import EpisodeId, SessionId
 from services.domain.scope import Scope
+from services.recall.revisions import Known
 from services.recall.terms import terms
 from services.stores.memory.port import SummaryStore, TextStore
 from services.stores.paging import Page
@@ -42,8 +43,10 @@ class TopicReader:
         self._summaries = summaries
         self._text = text
 
-    async def of(self, scope: Scope, wanted: Collection[str], words: Collection[str]) -> Topics:
+    async def of(self, scope: Scope, wanted: Collection[str], words: Collection[str], known: Known) -> Topics:
         """`wanted`: labels to filter by; `words`: the question's terms. Raises StoreUnavailable."""
+        if not known.labels:
+            return Topics(frozenset() if wanted else None)
         only: frozenset[EpisodeId] | None = None
         if wanted:
             only = await self._episodes(scope, await self._summaries.labelled(scope, wanted))

@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -160,14 +160,15 @@ class Turns:
         of_you = np.array(self._of_you, dtype=np.bool_) & (other >= 0) & (other != speakers)
         return np.where(of_you, other, speakers)
 
-    def said_by(self, keys: Collection[str]) -> Callable[[int], bool]:
-        """Whether one of these speakers has said the turn at a place."""
-        numbers, speakers = frozenset(self._numbered(keys)), self._speakers
-        return (lambda place: speakers[place] in numbers) if numbers else (lambda _: False)
+    def are_by(self, places: Places, keys: Collection[str]) -> Mask:
+        """Whether one of these speakers has said the turn at each place."""
+        if not keys:
+            return np.zeros(len(places), dtype=np.bool_)
+        return np.isin(np.array(self._speakers)[places], self._numbered(keys))
 
-    def asks(self, place: int) -> bool:
-        """Whether the turn at a place is a question."""
-        return bool(self._asks[place])
+    def ask(self, places: Places) -> Mask:
+        """Whether the turn at each place is a question."""
+        return np.array(self._asks, dtype=np.bool_)[places]
 
     def _stepped(self, step: int) -> Places | None:
         """For each place the place `step` turns further in its episode, -1 where there is none.

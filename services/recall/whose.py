@@ -25,11 +25,14 @@ def whose(
     somebody else's doings finds those, but not with whom it names. 1 where no speaker is named, or all are:
     then the story is nobody else's. Only `visible` passages count.
     """
+    if not speakers:
+        return 1.0
     mine, others = turns.about(speakers)
+    places = index.places(list(visible))
     seen = np.zeros(len(index), dtype=np.bool_)
-    seen[[place for id in visible if (place := index.place(id)) is not None]] = True
+    seen[places[places >= 0]] = True
     mine, others = mine & seen, others & seen
-    if not speakers or not others.any():
+    if not others.any():
         return 1.0
     if not mine.any():
         return 0.0

@@ -22,6 +22,7 @@ from services.runtime.catalogue import open_service
 from services.runtime.clock import clock
 from services.runtime.front import Front
 from services.runtime.handover import taken_over
+from services.runtime.heap import settle
 from services.runtime.logs import LOGS, log_to
 from services.runtime.names import ServiceName
 from services.runtime.status import Rendered, render
@@ -63,6 +64,7 @@ class Replica:
         except BaseException:
             await self._stack.aclose()
             raise
+        settle()
         log.info("replica up", service=self._front.application)
 
     async def _close(self) -> None:

@@ -25,7 +25,7 @@ def reader(running: UpProcess, tmp_path: Path) -> Reader:
     return Reader(tmp_path, terminal(running) | keys)
 
 
-@pytest.mark.parametrize("name", ["docs/quickstart.md", "docs/cookbook.md"])
+@pytest.mark.parametrize("name", ["docs/cookbook.md"])
 def test_programs_run(name: str, reader: Reader) -> None:
     """Every day without the commands, each of which starts a process: README's run every day."""
     reader.read(page_of(name), languages={"python"})

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -64,7 +64,7 @@ class UpProcess:
     """A child process that runs everything, and what it takes to talk to it.
 
     `settings` are environment variables, such as PALIMPSEST_ENGINE. Started by `start`; a second `start`
-    after `kill` or `stop` runs on the same data. `port` 0 takes a free one.
+    after `kill` or `stop` runs on the same data. `port` 0 takes a free one. `options` are of `palimpsest up`.
     """
 
     def __init__(
@@ -73,8 +73,10 @@ class UpProcess:
         settings: Mapping[str, str] | None = None,
         port: int = 0,
         runtime: str = "inprocess",
+        options: Sequence[str] = (),
     ) -> None:
         self._runtime = runtime
+        self._options = options
         self.data_dir = data_dir
         self._settings = dict(settings or {})
         self._port = port
@@ -133,7 +135,7 @@ class UpProcess:
         """Starts it and waits until it serves. Fails with what it printed when it ends instead."""
         (self.data_dir / local.FILE).unlink(missing_ok=True)  # left by a kill
         command = [program("palimpsest"), "up", "--data-dir", str(self.data_dir)]
-        command += ["--port", str(self._port), "--runtime", self._runtime]
+        command += ["--port", str(self._port), "--runtime", self._runtime, *self._options]
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 command,

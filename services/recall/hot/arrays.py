@@ -34,10 +34,16 @@ class Growing:
         return self._held[: self._size]
 
     def append(self, value: int) -> None:
-        if self._size == len(self._held):
-            self._held = np.concatenate([self._held, np.zeros_like(self._held)])
-        self._held[self._size] = value
-        self._size += 1
+        self.extend([value])
+
+    def extend(self, values: Sequence[int]) -> None:
+        size = self._size + len(values)
+        if size > len(self._held):
+            room = np.zeros(max(size, 2 * len(self._held)), dtype=np.int64)
+            room[: self._size] = self._held[: self._size]
+            self._held = room
+        self._held[self._size : size] = values
+        self._size = size
 
 
 class Neighbours:
@@ -113,8 +119,8 @@ class Matrix:
         self._grow(size)
         length = float(np.linalg.norm(vector)) or 1.0
         asked = np.asarray(vector, dtype=np.float32) / np.float32(length)
-        # Not by BLAS: its threads wait for each other longer than one alone takes.
-        cosines = np.einsum("ij,j->i", self._held[:size], asked)
+        # Row by row, not as a product of BLAS: its threads wait for each other longer than one alone takes.
+        cosines = np.vecdot(self._held[:size], asked)
         places = np.flatnonzero(mask & self._has[:size])
         if len(places) > limit:
             of_masked = cosines[places]

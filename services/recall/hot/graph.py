@@ -1,7 +1,6 @@
 """HotGraph: one graph's statements as arrays: validity on both axes, adjacency; and what is told of each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,7 @@ from services.recall.hot.packing import (
     told,
     within,
 )
-from services.recall.hot.steps import beyond, via
+from services.recall.hot.steps import beyond, cut, via
 from services.stores.graph.port import (
     AsOf,
     NodePair,
@@ -146,17 +145,16 @@ class HotGraph:
         pieces = packed(records)
         retold: list[int] = []
         replaced = np.array([self._places[id] for id in pieces if id in self._places], dtype=np.int64)
-        for one in sorted(records.statements, key=age):
-            place = self._places.get(one.id)
-            if place is None:
-                self._append(one)
-            else:
-                self._bytes -= len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
+        self._append(sorted((one for one in records.statements if one.id not in self._places), key=age))
+        there = set(replaced.tolist())
+        for one in records.statements:
+            place = self._places[one.id]
+            self._bytes -= len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
+            if place in there:
                 if self._told_at(place).statement != one:
                     retold.append(place)
                 self._unpacked.pop(place, None)
                 self._viewed.pop(place, None)
-            place = self._places[one.id]
             self._told[place], self._records[place] = pieces[one.id].told, pieces[one.id].records
             self._bytes += len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
             self._has_text[place] = bool(one.fact)
@@ -168,23 +166,26 @@ class HotGraph:
         self._beside.stale()
         return retold
 
-    def _append(self, one: Statement) -> None:
-        if self.ids and age(one) < (int(self._created[len(self.ids) - 1]), self.ids[-1]):
+    def _append(self, fresh: Sequence[Statement]) -> None:
+        """Gives statements their places, in their order."""
+        last = (int(self._created[len(self.ids) - 1]), self.ids[-1]) if self.ids else None
+        if last is not None and fresh and age(fresh[0]) < last:
             raise OutOfOrder
-        self._places[one.id] = len(self.ids)
-        self.ids.append(one.id)
-        self._told.append(Packed(b""))
-        self._records.append(Packed(b""))
-        self._bytes += 2 * _BYTES_HEAD
-        subject, predicate, node = nodes_of(one)
-        self._subject.append(self._node_places[subject])
-        self._predicate.append(self._node_places[predicate])
-        self._object.append(_NONE if node is None else self._node_places[node])
-        self._aspect.append(_NONE if one.aspect is None else _ASPECTS[one.aspect])
-        self._created.append(one.created_at)
-        self._hull_from.append(NEVER[0])
-        self._hull_to.append(NEVER[1])
-        self._has_text.append(0)
+        count, node_places = len(fresh), self._node_places
+        nodes = [nodes_of(one) for one in fresh]
+        self._places |= {one.id: place for place, one in enumerate(fresh, start=len(self.ids))}
+        self.ids += [one.id for one in fresh]
+        self._told += [Packed(b"")] * count
+        self._records += [Packed(b"")] * count
+        self._bytes += 2 * _BYTES_HEAD * count
+        self._subject.extend([node_places[subject] for subject, _, _ in nodes])
+        self._predicate.extend([node_places[predicate] for _, predicate, _ in nodes])
+        self._object.extend([_NONE if node is None else node_places[node] for _, _, node in nodes])
+        self._aspect.extend([_NONE if one.aspect is None else _ASPECTS[one.aspect] for one in fresh])
+        self._created.extend([one.created_at for one in fresh])
+        self._hull_from.extend([NEVER[0]] * count)
+        self._hull_to.extend([NEVER[1]] * count)
+        self._has_text.extend([0] * count)
 
     def _put_spans(self, spans: Sequence[Span], replaced: Places) -> None:
         kept = self._spans[:, ~np.isin(self._spans[0], replaced)] if len(replaced) else self._spans
@@ -211,8 +212,10 @@ class HotGraph:
     # What is read
 
     def views(self, ids: Iterable[StatementId], at: AsOf) -> list[StatementView]:
-        places = [self._places[id] for id in dict.fromkeys(ids) if id in self._places]
-        return [self._view(place, at) for place in places if self._created[place] <= at.known_at]
+        places = np.array(
+            [self._places[id] for id in dict.fromkeys(ids) if id in self._places], dtype=np.int64
+        )
+        return self._views(places[self._created.array[places] <= at.known_at], at)
 
     def entities(self, ids: Iterable[EntityId]) -> dict[EntityId, Entity]:
         """Those of some nodes that are there."""
@@ -267,7 +270,7 @@ class HotGraph:
                 mask &= np.isin(column.array, places)
         if where.aspects:
             mask &= np.isin(self._aspect.array, [_ASPECTS[aspect] for aspect in where.aspects])
-        return [self._view(int(place), at) for place in np.flatnonzero(mask)[:limit]]
+        return self._views(np.flatnonzero(mask)[:limit], at)
 
     def walk(
         self, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int, together: Together
@@ -282,7 +285,7 @@ class HotGraph:
             beside = self._adjacent([self._node_places[id] for id in frontier if id in self._node_places])
             newest = np.unique(beside[unmet[beside]])[::-1][:per_level]
             unmet[newest] = False
-            level = [self._view(int(place), at) for place in newest]
+            level = self._views(newest, at)
             steps += [Step(view, hop, via(view, frontier)) for view in level]
             frontier = with_groups(beyond(level, visited), together)
             visited |= frontier
@@ -362,23 +365,21 @@ class HotGraph:
             self._unpacked[place] = found
         return found
 
-    def _view(self, place: int, at: AsOf) -> StatementView:
-        """A statement with the spans that are seen so."""
-        view = self._believed(place, at.known_at)
+    def _views(self, places: Places, at: AsOf) -> list[StatementView]:
+        """Statements with the spans that are seen so. What is believed is read once: questions meet again."""
+        if at.known_at != self._viewed_at or len(self._viewed) >= UNPACKED:
+            self._viewed, self._viewed_at = {}, at.known_at
+        viewed = self._viewed
+        views: list[StatementView] = []
+        for place in places.tolist():
+            view = viewed.get(place)
+            if view is None:
+                view = viewed[place] = self._read(place, at.known_at)
+            views.append(view)
         if at.valid_at is None and at.since is None and at.until is None:
-            return view
+            return views
         before, after = within(at.valid_at, at.since, at.until)
-        spans = tuple(span for span in view.spans if starts(span) < before and stops(span) > after)
-        return view if len(spans) == len(view.spans) else replace(view, spans=spans)
-
-    def _believed(self, place: int, known_at: Revision) -> StatementView:
-        """A statement with all that is believed of it; one question sees many of them several times."""
-        if known_at != self._viewed_at or len(self._viewed) >= UNPACKED:
-            self._viewed, self._viewed_at = {}, known_at
-        found = self._viewed.get(place)
-        if found is None:
-            found = self._viewed[place] = self._read(place, known_at)
-        return found
+        return [cut(view, before, after) for view in views]
 
     def _read(self, place: int, known_at: Revision) -> StatementView:
         one = self._told_at(place)

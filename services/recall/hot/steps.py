@@ -1,10 +1,18 @@
-"""Steps of a walk: over which node a statement was reached, and which nodes lie beyond a level."""
+"""Steps: views as a time shows them, over which node a walk reached them, which nodes lie beyond."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from services.domain.graph import EntityType
 from services.domain.ids import EntityId
+from services.recall.hot.packing import starts, stops
 from services.stores.graph.port import StatementView
+
+
+def cut(view: StatementView, before: int, after: int) -> StatementView:
+    """The view with those of its spans alone that start before the one and stop after the other."""
+    spans = [span for span in view.spans if starts(span) < before and stops(span) > after]
+    return view if len(spans) == len(view.spans) else replace(view, spans=tuple(spans))
 
 
 def via(view: StatementView, frontier: Collection[EntityId]) -> EntityId:

@@ -196,12 +196,15 @@ class RevisionEntry:
 class Head:
     """The latest published revision, of which generation of the graph (services/stores/memory/fences.py).
 
-    `texts` is what tells every change of the graph's texts.
+    `texts` is what tells every change of the graph's texts. `archives`: something was archived, if only once;
+    `labels`: some session has a label. Where not, nobody needs to ask.
     """
 
     current: Revision
     generation: int = 0
     texts: TextState = NO_TEXTS
+    archives: bool = True
+    labels: bool = True
 
 
 @dataclass(frozen=True, slots=True)

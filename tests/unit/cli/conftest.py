@@ -36,6 +36,8 @@ def run(server: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ru
         monkeypatch.delenv(name, raising=False)
 
     def invoke(*arguments: str, stdin: bytes | None = None, **environment: str) -> Result:
-        return CliRunner().invoke(app, arguments, input=stdin, env=settings | environment)
+        return CliRunner().invoke(
+            app, arguments, input=stdin, env=settings | environment, prog_name="palimpsest"
+        )
 
     return invoke

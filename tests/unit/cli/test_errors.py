@@ -117,7 +117,24 @@ def test_an_operators_command_without_a_key_asks_for_the_operators(server: Scrip
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["balance", "--nonsense"], ["recall", "g"]])
 def test_a_wrong_command_line_is_usage(run: Run, arguments: list[str]) -> None:
-    assert run(*arguments).exit_code == Exit.USAGE
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (Exit.USAGE, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("palimpsest: ")
+    assert "--help` tells more)" in line
+
+
+def test_the_usage_of_another_parts_command_is_a_line_too(run: Run) -> None:
+    done = run("mcp", "--port", "x")
+    assert done.exit_code == Exit.USAGE
+    assert done.stderr.splitlines()[-1].endswith("(`palimpsest mcp --help` tells more)")
+
+
+def test_what_is_left_out_in_a_question_does_nothing(server: Scripted, run: Run) -> None:
+    done = run("graph", "erase", "g", stdin=b"n\n")
+    assert done.exit_code == Exit.FAILED
+    assert done.stderr.endswith("palimpsest: nothing was done\n")
+    assert not server.asked
 
 
 def test_the_help_names_every_exit_code(run: Run) -> None:

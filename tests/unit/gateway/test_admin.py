@@ -1,5 +1,6 @@
 """`palimpsest-admin`: the operator's key once, the audit with an exit code."""
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(app, arguments, prog_name="palimpsest-admin")
 
 
 def test_the_operators_key_is_made_and_shown_once(tmp_path: Path) -> None:
@@ -48,6 +49,10 @@ def test_an_audit_names_what_is_broken(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "projection_equals_journal  acme available" in done.stdout
     assert "findings" in done.stderr
+    told = [
+        json.loads(line) for line in run("audit", "--json", "--data-dir", str(tmp_path)).stdout.splitlines()
+    ]
+    assert {"invariant": "projection_equals_journal", "subject": "acme available"} in told
 
 
 def test_settings_that_cannot_be_used_are_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,3 +68,12 @@ def test_settings_are_lines_that_can_be_set(monkeypatch: pytest.MonkeyPatch) -> 
     done = run("settings")
     assert "PALIMPSEST_GATEWAY_HOST=127.0.0.1" in done.stdout.splitlines()
     assert "hunter2" not in done.stdout
+    as_json = json.loads(run("settings", "--json").stdout)
+    assert [f"{name}={value}" for name, value in as_json.items()] == done.stdout.splitlines()
+
+
+def test_a_wrong_command_line_is_a_line() -> None:
+    done = run("verify", "--nonsense")
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("palimpsest-admin: No such option: --nonsense")

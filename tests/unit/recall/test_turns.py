@@ -1,5 +1,6 @@
 """Turns: words of nearby turns count by their distance, each once; which speakers a question names."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,8 +68,7 @@ def test_an_assistant_without_a_name_is_a_speaker_all_the_same() -> None:
         turns.add(Passage(PassageId(str(at)), EpisodeId("e"), at, "Hello.", 0, 6, str(at), speaker, role))
     assert turns.assistants
     assert turns.named_in("What did you say?", turns.assistants) == turns.assistants
-    assert turns.said_by(turns.assistants)(1)
-    assert not turns.said_by(turns.assistants)(0)
+    assert list(turns.are_by(np.arange(2), turns.assistants)) == [False, True]
     assert whom(turns, "emily") == ["mine", "-"]  # what it says is nobody else's story
 
 
@@ -80,8 +80,8 @@ def test_a_first_name_of_two_people_names_neither() -> None:
 
 def test_who_says_a_turn_and_whether_it_asks() -> None:
     _, turns = talk(("Ana", 'How was "it?"'), ("Ben", "Good."), ("", "好吗？"))
-    assert [turns.asks(place) for place in range(3)] == [True, False, True]
-    assert [turns.said_by({"ben"})(place) for place in range(3)] == [False, True, False]
+    assert list(turns.ask(np.arange(3))) == [True, False, True]
+    assert list(turns.are_by(np.arange(3), {"ben"})) == [False, True, False]
 
 
 def whom(turns: Turns, *keys: str) -> list[str]:

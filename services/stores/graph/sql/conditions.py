@@ -37,7 +37,9 @@ Without it SQLite, to save a sort, reads a whole graph by age and drops what the
 
 def id_chunks(ids: Iterable[I], size: int = IN_CHUNK) -> Iterator[list[I]]:
     """The distinct ids, a chunk at a time. One that no store could hold names nothing and is left out."""
-    return in_chunks((item for item in ids if is_storable(item)), size)
+    every = list(ids)
+    # All of them at a time: one that is not is rare.
+    return in_chunks(every if is_storable("".join(every)) else filter(is_storable, every), size)
 
 
 def with_revocations(table: Table) -> Select[Any]:

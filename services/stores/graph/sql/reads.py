@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -22,6 +23,7 @@ from sqlalchemy import (
     select,
     union_all,
 )
+from sqlalchemy.engine import MappingResult
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import Entity, EntityType, Literal, Span, Statement
@@ -40,6 +42,7 @@ from services.stores.graph.sql.conditions import (
     with_revocations,
 )
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
+from services.stores.sql.one_of import listed, most_of, one_of
 from services.stores.sql.rows import Int64, Key
 
 V = TypeVar("V")
@@ -155,13 +158,8 @@ async def _spans(
     before, after = window(at)
     found: dict[StatementId, list[Span]] = defaultdict(list)
     for chunk in id_chunks(ids):
-        asked = {
-            "in_scope": scope.key,
-            "ids": chunk,
-            "known_at": at.known_at,
-            "before": before,
-            "after": after,
-        }
+        asked = {"in_scope": scope.key, "ids": chunk, "known_at": at.known_at}
+        asked |= {"before": before, "after": after}
         for row in (await connection.execute(_spans_asked(), asked)).mappings():
             found[row["statement"]].append(values.span_of(row))
     return found
@@ -248,18 +246,25 @@ async def _of(
 ) -> list[V]:
     """The rows of a table that belong to some statements or nodes, in one order whatever the chunks."""
     found: list[RowMapping] = []
-    for chunk in id_chunks(ids):
-        asked = {"in_scope": scope.key, "ids": chunk}
-        found += (await connection.execute(_rows_by(table, column), asked)).mappings()
-    return [read(row) for row in sorted(found, key=lambda row: tuple(row[name] for name in order))]
+    for chunk in id_chunks(ids, most_of(connection.dialect.name)):
+        found += (await _asked(connection, table, column, scope, chunk)).all()
+    return [read(row) for row in sorted(found, key=itemgetter(*order))]
+
+
+async def _asked(
+    connection: AsyncConnection, table: Table, column: str, scope: Scope, ids: Sequence[str]
+) -> MappingResult:
+    dialect = connection.dialect.name
+    asked = {"in_scope": scope.key, "ids": listed(dialect, ids)}
+    rows: MappingResult = (await connection.execute(_rows_by(dialect, table, column), asked)).mappings()
+    return rows
 
 
 @cache
-def _rows_by(table: Table, column: str) -> Select[Any]:
+def _rows_by(dialect: str, table: Table, column: str) -> Select[Any]:
     """The rows of a scope whose `column` is one of `ids`, records with their revocations; made once."""
     query = with_revocations(table) if "recorded_at" in table.c else select(table)
-    asked = table.c[column].in_(bindparam("ids", expanding=True))
-    return query.where(table.c.scope == bindparam("in_scope"), asked)
+    return query.where(table.c.scope == bindparam("in_scope"), one_of(dialect, table.c[column], "ids"))
 
 
 async def _said(
@@ -267,10 +272,11 @@ async def _said(
 ) -> tuple[list[Any], list[Any], list[Any]]:
     """The claims, ends and denials whose `column` is one of these, each in the order recorded."""
     found: list[RowMapping] = []
-    for chunk in id_chunks(ids):
-        asked = {"in_scope": scope.key, "ids": chunk}
-        found += (await connection.execute(_said_by(column), asked)).mappings()
-    found.sort(key=lambda row: (row["recorded_at"], row["id"]))
+    dialect = connection.dialect.name
+    for chunk in id_chunks(ids, most_of(dialect)):
+        asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
+        found += (await connection.execute(_said_by(dialect, column), asked)).mappings()
+    found.sort(key=itemgetter("recorded_at", "id"))
     claims, ends, denials = (
         [read(row) for row in found if row["said"] == table.name] for table, read in RECORD_TABLES
     )
@@ -278,7 +284,7 @@ async def _said(
 
 
 @cache
-def _said_by(column: str) -> CompoundSelect[Any]:
+def _said_by(dialect: str, column: str) -> CompoundSelect[Any]:
     """Records of all kinds at once; what a kind has not is NULL. Each part has its own index. Made once."""
     tables = [table for table, _ in RECORD_TABLES]
     columns = {each.name: each for table in tables for each in table.c}
@@ -290,24 +296,25 @@ def _said_by(column: str) -> CompoundSelect[Any]:
             for name, each in columns.items()
         )
         kind = literal_column(f"'{table.name}'", Key).label("said")
-        return _rows_by(table, column).with_only_columns(*row, schema.revocations.c.revoked_at, kind)
+        return _rows_by(dialect, table, column).with_only_columns(*row, schema.revocations.c.revoked_at, kind)
 
     return union_all(*map(part, tables))
 
 
 async def _verdicts(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> list[Any]:
     found: dict[str, Any] = {}
-    for chunk in id_chunks(ids):
-        asked = {"in_scope": scope.key, "ids": chunk}
-        rows = (await connection.execute(_verdicts_on(), asked)).mappings()
+    dialect = connection.dialect.name
+    for chunk in id_chunks(ids, most_of(dialect)):
+        asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
+        rows = (await connection.execute(_verdicts_on(dialect), asked)).mappings()
         found |= {row["id"]: values.verdict_of(row) for row in rows}
     return sorted(found.values(), key=lambda verdict: (verdict.recorded_at, verdict.id))
 
 
 @cache
-def _verdicts_on() -> CompoundSelect[Any]:
+def _verdicts_on(dialect: str) -> CompoundSelect[Any]:
     """By one side and by the other: for "or" SQLite would read all verdicts of the graph."""
-    return union_all(*(_rows_by(schema.verdicts, side) for side in ("left", "right")))
+    return union_all(*(_rows_by(dialect, schema.verdicts, side) for side in ("left", "right")))
 
 
 async def of_episode(connection: AsyncConnection, scope: Scope, episode: EpisodeId) -> Records:

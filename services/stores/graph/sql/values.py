@@ -39,7 +39,7 @@ def entity_of(row: RowMapping) -> Entity:
         name=row["name"],
         key=row["key"],
         type=EntityType(row["type"]),
-        aliases=tuple(json.loads(row["aliases"])),
+        aliases=tuple(json.loads(row["aliases"])) if row["aliases"] != "[]" else (),
         created_at=row["created_at"],
     )
 

@@ -11,6 +11,7 @@ from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
 from services.stores.memory.sql import schema, values
 from services.stores.sql.database import Database
+from services.stores.sql.one_of import listed, most_of, one_of
 from services.stores.storable import is_storable
 
 _EPISODES, _PASSAGES = schema.episodes.c, schema.passages.c
@@ -29,12 +30,14 @@ class SqlFollowedTexts:
     async def passages_in(self, scope: Scope, episodes: Sequence[EpisodeId]) -> Sequence[Passage]:
         found: dict[str, list[Passage]] = defaultdict(list)
         async with self._database.read(scope) as connection:
-            for chunk in in_chunks(id for id in episodes if is_storable(id)):
-                query = (
-                    select(schema.passages)
-                    .where(_PASSAGES.scope == scope.key, _PASSAGES.episode.in_(chunk))
-                    .order_by(_PASSAGES.episode, _PASSAGES.position, _PASSAGES.id)
-                )
-                for row in (await connection.execute(query)).mappings():
+            dialect = connection.dialect.name
+            query = (
+                select(schema.passages)
+                .where(_PASSAGES.scope == scope.key, one_of(dialect, _PASSAGES.episode, "ids"))
+                .order_by(_PASSAGES.episode, _PASSAGES.position, _PASSAGES.id)
+            )
+            for chunk in in_chunks(filter(is_storable, episodes), most_of(dialect)):
+                asked = {"ids": listed(dialect, chunk)}
+                for row in (await connection.execute(query, asked)).mappings().all():
                     found[row["episode"]].append(values.passage_of(dict(row)))
         return [passage for id in dict.fromkeys(episodes) for passage in found[id]]

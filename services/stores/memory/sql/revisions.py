@@ -51,8 +51,9 @@ class SqlRevisionLog:
     async def head(self, scope: Scope) -> Head:
         async with self._database.read(scope) as connection:
             asked = await connection.execute(_head(), {"in_scope": scope.key})
-            current, generation, saved, passages = asked.one()
-        return Head(Revision(current or 0), generation or 0, TextState(saved, passages))
+            current, generation, saved, passages, archives, labels = asked.one()
+        texts = TextState(saved, passages)
+        return Head(Revision(current or 0), generation or 0, texts, bool(archives), bool(labels))
 
     async def pending(self, scope: Scope) -> RevisionEntry | None:
         async with self._database.read(scope) as connection:
@@ -174,7 +175,11 @@ def _head() -> Select[Any]:
         select(func.count()).select_from(table).where(table.c.scope == this)
         for table in (schema.episodes, schema.passages)
     ]
-    return select(*(part.scalar_subquery() for part in (latest, generation, *counts)))
+    any_of = [
+        select(table.c.scope).where(table.c.scope == this).exists()
+        for table in (schema.archive, schema.summaries.session_labels)
+    ]
+    return select(*(part.scalar_subquery() for part in (latest, generation, *counts)), *any_of)
 
 
 @cache

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import Revision, SessionId
@@ -21,7 +22,7 @@ from services.stores.memory.summaries import LabelVector, without
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import check_storable, insert_new, insert_or_update
+from services.stores.sql.rows import Key, check_storable, insert_new, insert_or_update
 from services.stores.storable import is_storable
 
 _T = schema.summaries
@@ -102,13 +103,9 @@ class SqlSummaryStore:
         return sorted(found, key=lambda label: label_key(label.name))
 
     async def labels(self, scope: Scope) -> Sequence[Label]:
-        carried = select(_CARRIED.label, func.count().label("sessions")).where(_of(_CARRIED, scope))
-        named = select(_LABELS.key, _LABELS.name).where(_of(_LABELS, scope))
         async with self._database.read(scope) as connection:
-            counted = await connection.execute(carried.group_by(_CARRIED.label))
-            counts = {row.label: int(row.sessions) for row in counted}
-            names = {row.key: str(row.name) for row in await connection.execute(named)}
-        found = [Label(name, counts[key]) for key, name in names.items() if key in counts]
+            rows = await connection.execute(_labels(), {"in_scope": scope.key})
+            found = [Label(str(row.name), int(row.sessions)) for row in rows]
         return sorted(found, key=lambda label: (-label.sessions, label_key(label.name)))
 
     async def labelled(self, scope: Scope, names: Collection[str]) -> Sequence[SessionId]:
@@ -178,6 +175,18 @@ class SqlSummaryStore:
                     await connection.execute(
                         update(_T.personas).where(_of(_PERSONAS, scope)).values(_persona_row(scope, left))
                     )
+
+
+@cache
+def _labels() -> Select[Any]:
+    """The labels of a graph with how many sessions carry each. Made once: questions ask for it."""
+    here = _CARRIED.scope == bindparam("in_scope", type_=Key)
+    carried = (
+        select(_CARRIED.label, func.count().label("sessions")).where(here).group_by(_CARRIED.label).subquery()
+    )
+    named = _T.labels.join(carried, _LABELS.key == carried.c.label)
+    mine = _LABELS.scope == bindparam("in_scope", type_=Key)
+    return select(_LABELS.name, carried.c.sessions).select_from(named).where(mine)
 
 
 def _of(columns: Any, scope: Scope) -> ColumnElement[bool]:

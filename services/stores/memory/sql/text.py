@@ -12,7 +12,7 @@ from services.domain.ids import DocumentId, EpisodeId, JobId, PassageId, Session
 from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, Passage
 from services.domain.scope import Scope
-from services.stores.chunks import in_chunks
+from services.stores.chunks import IN_CHUNK, in_chunks
 from services.stores.errors import WriteConflict
 from services.stores.memory.documents import TextGone
 from services.stores.memory.port import EpisodeFilter
@@ -26,6 +26,7 @@ from services.stores.memory.sql.values import Stored, digest
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
+from services.stores.sql.one_of import listed, most_of, one_of
 from services.stores.sql.rows import check_storable, insert_new
 from services.stores.storable import is_storable
 
@@ -238,9 +239,10 @@ class SqlTextStore(SqlDocumentTexts, SqlFollowedTexts):
     ) -> list[T]:
         found: dict[str, T] = {}
         async with self._database.read(scope) as connection:
-            for chunk in _id_chunks(ids):
-                asked = {"in_scope": scope.key, "ids": chunk}
-                rows = (await connection.execute(_rows_by_id(table), asked)).mappings()
+            dialect = connection.dialect.name
+            for chunk in _id_chunks(ids, most_of(dialect)):
+                asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
+                rows = (await connection.execute(_rows_by_id(dialect, table), asked)).mappings().all()
                 found.update((row["id"], read(row)) for row in rows)
         return [found[id] for id in dict.fromkeys(ids) if id in found]
 
@@ -304,14 +306,15 @@ def _versions(scope: Scope, *where: ColumnElement[bool]) -> Select[Any]:
 
 
 @cache
-def _rows_by_id(table: Table) -> Select[Any]:
+def _rows_by_id(dialect: str, table: Table) -> Select[Any]:
     """Those of a scope; made once."""
-    these = table.c.id.in_(bindparam("ids", expanding=True))
+    these = one_of(dialect, table.c.id, "ids")
     return select(table).where(table.c.scope == bindparam("in_scope"), these)
 
 
-def _id_chunks(ids: Iterable[I]) -> Iterator[list[I]]:
-    return in_chunks(id for id in ids if is_storable(id))
+def _id_chunks(ids: Iterable[I], size: int = IN_CHUNK) -> Iterator[list[I]]:
+    every = list(ids)
+    return in_chunks(every if is_storable("".join(every)) else filter(is_storable, every), size)
 
 
 async def _check_owner(connection: AsyncConnection, scope: Scope, version: DocumentVersion) -> None:

@@ -91,10 +91,12 @@ def episode_of(row: Stored) -> Episode:
         session=None if row["session"] is None else SessionId(row["session"]),
         document=None if row["document"] is None else DocumentId(row["document"]),
         version=row["version"],
-        heading=tuple(json.loads(row["heading"])),
+        heading=tuple(json.loads(row["heading"])) if row["heading"] != "[]" else (),
         title=row["title"],
         source=row["source"],
-        metadata=tuple((name, value) for name, value in json.loads(row["metadata"])),
+        metadata=tuple((name, value) for name, value in json.loads(row["metadata"]))
+        if row["metadata"] != "[]"
+        else (),
         deleted_at=None if row["deleted_at"] is None else Instant(row["deleted_at"]),
         unlearned_at=None if row["unlearned_at"] is None else Instant(row["unlearned_at"]),
         held=bool(row["held"]),

@@ -1,0 +1,1 @@
+"""Tests of the console's bridge and guards, without a browser."""

@@ -1,0 +1,1 @@
+"""Importing: readers, report and sending."""
