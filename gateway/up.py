@@ -207,10 +207,10 @@ async def _serve(
         return replace(running, console=await open_console(running.gateway.target, page, stack))
 
     def started(stack: AsyncExitStack, running: Running) -> None:
+        _tell(console, running, services.data_dir, log)
         # Clients on this machine find the gateway by it; withdrawn before the gateway drains.
         local.announce(gateway.data_dir, running.gateway.target)
         stack.callback(local.withdraw, gateway.data_dir, running.gateway.target)
-        _tell(console, running, services.data_dir, log)
         settle()
 
     await serve_until_stopped(console, start, started)
