@@ -274,14 +274,14 @@ async def test_a_key_lives_as_long_as_its_page(stage: Stage) -> None:
 
 
 async def test_up_serves_it_too_and_ends_it(tmp_path: Path) -> None:
-    up = UpProcess(tmp_path / "data", options=["--console", "--console-port", "0"]).start()
-    line = next(line for line in up.output.splitlines() if line.startswith("console "))
-    url = line.partition(" ")[2].strip()
-    key = up.tenant().key
-    async with chromium() as browser, reader(browser, url) as one:
-        await one.enter(key)
-        await one.page.get_by_text("This tenant has no graph yet.").wait_for()
+    with UpProcess(tmp_path / "data", options=["--console", "--console-port", "0"]) as up:
+        line = next(line for line in up.output.splitlines() if line.startswith("console "))
+        url = line.partition(" ")[2].strip()
+        key = up.tenant().key
+        async with chromium() as browser, reader(browser, url) as one:
+            await one.enter(key)
+            await one.page.get_by_text("This tenant has no graph yet.").wait_for()
+        assert up.stop() == 0  # fails itself when a child process is left
     host, _, port = url.removeprefix("http://").rstrip("/").partition(":")
-    assert up.stop() == 0  # fails itself when a child process is left
     with pytest.raises(OSError, match="Connect"):
         await asyncio.open_connection(host, int(port))
