@@ -4,7 +4,7 @@ Both in one run on one machine: ours by the public API of the whole product, Gra
 of facts (words and vectors, reciprocal rank fusion) on its embedded FalkorDB. That needs Python 3.12, so it
 runs in a Python of its own:
 
-    python3.12 -m venv graphiti && graphiti/bin/pip install graphiti-core falkordblite
+    python3.12 -m venv graphiti && graphiti/bin/pip install graphiti-core falkordblite httpx
 
 Run: python -m benchmarks.beside_graphiti --python graphiti/bin/python [--facts 5000] [--questions 100]
 """
@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.filled import FACTS_A_PERSON, batches
 from benchmarks.product import DIMENSION
-from benchmarks.recall_latency import PAST, measure_public
+from benchmarks.recall_latency import PAST, measure_public, quiet
 from services.domain.graph import EntityType, Literal
 from services.domain.scope import GraphId, Scope, TenantId
 
@@ -90,6 +90,7 @@ def main() -> None:
     )
     if run.returncode:
         sys.exit(run.stderr)
+    quiet()
     theirs = json.loads(run.stdout.splitlines()[-1])
     ours = asyncio.run(measure_public(arguments.facts, arguments.questions))
     print(f"{arguments.facts} facts; p50, p95 and CPU of a question, in milliseconds")

@@ -267,6 +267,12 @@ async def opened_bench(facts: int, stack: AsyncExitStack) -> Bench:
     return Bench(resources, client, channel, scope, facts)
 
 
+def quiet() -> None:
+    """Nothing is logged but errors: writing lines is no part of what is measured."""
+    logging.getLogger().setLevel(logging.ERROR)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -274,8 +280,7 @@ def main() -> None:
     parser.add_argument("--facts", type=int, nargs="+", default=[5_000, 50_000])
     parser.add_argument("--questions", type=int, default=200)
     arguments = parser.parse_args()
-    logging.getLogger().setLevel(logging.ERROR)
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    quiet()
     first: Figures | None = None
     for facts in arguments.facts:
         now = asyncio.run(measure(facts, arguments.questions))
