@@ -53,7 +53,7 @@ async def _every_page(one: Reader, folder: Path) -> None:
     await take("overview")
     await one.go("timeline", graph="conversation", entity="Ben")
     await take("timeline")
-    await one.page.locator(".entries button").first.click()
+    await one.page.get_by_role("button", name="Globex").click()
     await take("statement")
     await one.page.keyboard.press("Escape")
     await one.go("graph", graph="conversation", entity="Ben", depth="2")

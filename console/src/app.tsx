@@ -119,7 +119,7 @@ function Console({ api, graphs, changes, controls }: Entered & WithControls) {
   const title = titles()[page];
   useEffect(() => { document.title = `${title} · ${graph} · ${t.title}`; }, [title, graph]);
   // Another page: what lay open above the one before is gone.
-  useEffect(() => setPanels([]), [page, graph, params.entity, params.job]);
+  useEffect(() => setPanels([]), [page, graph, params.entity, params.id, params.job]);
   return (
     <SessionContext.Provider value={session}>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>{t.skip}</a>

@@ -68,7 +68,7 @@ export function Struck({ ended, children }: Children & { ended: boolean }) {
 
 export function EntityLink({ entity, page = "timeline" }: { entity: Entity; page?: "timeline" | "graph" }) {
   const { graph } = useSession();
-  return <a href={href(page, { graph, entity: entity.name })}>{entity.name}</a>;
+  return <a href={href(page, { graph, entity: entity.name, id: entity.entityId })}>{entity.name}</a>;
 }
 
 export function ToStatement({ id, children }: Children & { id: string }) {

@@ -17,6 +17,12 @@ export function href(page: PageName, params: Record<string, string | undefined>)
   return `#/${page}${given.length ? `?${new URLSearchParams(given)}` : ""}`;
 }
 
+/** The entity that parameters name: by its id where a link gives it (several may share a name), else by name. */
+export function entityOf(params: Record<string, string>): { entityId: string } | { name: string } | null {
+  if (params.id) return { entityId: params.id };
+  return params.entity ? { name: params.entity } : null;
+}
+
 export function useRoute(): Route {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {

@@ -3,14 +3,16 @@
 Pure, and exactly the five rules of docs/adr/0005-time.md: evidence decides, never the order of arrival.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Instant, Precision
 from services.domain.kernel.alone import alone
 from services.domain.kernel.coarse import begun
+from services.domain.kernel.collecting import uncollected
 from services.domain.kernel.held import Held
 from services.domain.kernel.lives import Life
 from services.domain.kernel.rivals import Contradicts, Rivals
@@ -43,6 +45,10 @@ class DerivedSpan(NamedTuple):
     assumed: bool = False
 
 
+_span_of: Final = cast("Callable[[tuple[object, ...]], DerivedSpan]", partial(tuple.__new__, DerivedSpan))
+"""A span of its fields in their order: see `stay_of`."""
+
+
 def timeline(
     claims: Iterable[Claim],
     ends: Iterable[End],
@@ -56,6 +62,17 @@ def timeline(
     statement's object, by which ties are broken. Cost is near that of sorting the records; with a plain
     function for `contradicts`, one call for each pair of statements comes on top.
     """
+    with uncollected():
+        return _timeline(claims, ends, denials, contradicts, content)
+
+
+def _timeline(
+    claims: Iterable[Claim],
+    ends: Iterable[End],
+    denials: Iterable[Denial],
+    contradicts: Contradicts,
+    content: Content,
+) -> tuple[DerivedSpan, ...]:
     claimed, bounded, coarse = _told(claims)
     ended: dict[StatementId, list[End]] = {}
     for end in ends:
@@ -147,16 +164,18 @@ def _spans(held: Iterable[Held], stays: Sequence[Stay]) -> list[DerivedSpan]:
     for each in held:
         struck = each.struck_by
         spans.append(
-            DerivedSpan(
-                each.object,
-                None if each.start == BEFORE else Instant(each.start),
-                None if each.end == AFTER else Instant(each.end),
-                stays[each.first].record,
-                each.ended_by if struck is None else stays[struck.first].record,
-                False,
-                each.precision,
-                each.end_precision if struck is None else struck.precision,
-                each.assumed,
+            _span_of(
+                (
+                    each.object,
+                    None if each.start == BEFORE else each.start,
+                    None if each.end == AFTER else each.end,
+                    stays[each.first].record,
+                    each.ended_by if struck is None else stays[struck.first].record,
+                    False,
+                    each.precision,
+                    each.end_precision if struck is None else struck.precision,
+                    each.assumed,
+                )
             )
         )
     return spans

@@ -17,6 +17,7 @@ from services.domain.predicates import Cardinality
 from services.domain.scope import Scope
 from services.domain.slots import CardinalityOf, Reading, Slot, competition
 from services.resolver.change import NOTHING, Draft
+from services.resolver.met import Met
 from services.resolver.readings import Readings
 from services.stores.graph.port import GraphStore, Records
 from services.stores.graph.ties import Ties
@@ -55,18 +56,20 @@ class Closure:
     def __init__(
         self,
         graph: GraphStore,
+        met: Met,
         readings: Readings,
         lexicons: tuple[Lexicon, Lexicon],
         scope: Scope,
         draft: Draft,
     ) -> None:
-        """`lexicons`: as known before the draft and with it."""
+        """`met` reads the same graph; `lexicons`: as known before the draft and with it."""
         self._graph = graph
+        self._met = met
         self._readings = readings
         self._before, self._after = lexicons
         self._synonyms = (self._before, self._after)[: 1 if self._before is self._after else 2]
         self._asked: set[EntityId] = set()
-        self._ties = Ties(graph, scope, self._alike, self._turned, self._single, self._single_from_object)
+        self._ties = Ties(met, scope, self._alike, self._turned, self._single, self._single_from_object)
         self._scope = scope
         self._draft = draft
         # Drafted entities among them: one that was forgotten and is named again has its key back.
@@ -126,8 +129,7 @@ class Closure:
         """What these statements depend on, or did before the draft: by a verdict that it revokes, too."""
         drafted = [one for one in self._draft.statements.values() if one.id in wanted]
         statements = [one for one in (*stored.statements, *drafted) if one.id in wanted]
-        await self._learn(statements)
-        await self._learn(list(self._draft.statements.values()))
+        await self._learn([*statements, *self._draft.statements.values()])
         tied = await self._ties.of(statements) | self._drafted_with(statements)
         for verdict in (*stored.verdicts, *self._draft.verdicts.values()):
             pair = {verdict.left, verdict.right}
@@ -196,11 +198,10 @@ class Closure:
         named = {alike for one in predicates | objects for alike in self._readings.alike(one)}
         turned = {one.subject for one in statements if self._has_inverse(one.predicate)}
         named |= {alike for one in turned for alike in self._readings.alike(one)}
-        unknown = sorted(named - self._keys.keys() - self._asked)
+        unknown = named - self._keys.keys() - self._asked
         if unknown:
-            self._asked.update(unknown)
-            found = await self._graph.entities(self._scope, unknown)
-            self._keys |= {entity.id: entity.key for entity in found}
+            self._asked |= unknown
+            self._keys |= await self._met.keys(self._scope, unknown)
 
     def _has_inverse(self, predicate: EntityId) -> bool:
         return any(lexicon.inverse_of(predicate) is not None for lexicon in self._synonyms)

@@ -31,6 +31,7 @@ from services.resolver.change import (
 )
 from services.resolver.closure import Closure, Read
 from services.resolver.index import Index
+from services.resolver.met import Met
 from services.resolver.readings import Readings
 from services.resolver.touching import touched
 from services.stores.errors import ScopeErased, UnstorableText, WriteConflict
@@ -95,6 +96,8 @@ class Publisher:
         self._lexicons = lexicons
         self._now = now
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._met: dict[str, Met] = {}
+        """Of the graphs that a revision is drafted of just now."""
 
     async def publish(self, scope: Scope, commit_id: str, build: Build) -> Published:
         """Publishes what `build` drafts, once for each commit id; a repeated one gets its first answer.
@@ -109,10 +112,14 @@ class Publisher:
                 state = await self._settled(scope, commit_id)
                 if state.done is not None:
                     return _published(state.done)
-                draft = await build(state.current, Revision(state.current + 1))
-                if draft.empty:
-                    return Published(state.current)
-                change, outcome = await self._derive(scope, draft)
+                self._met[scope.key] = self._meeting(state)
+                try:
+                    draft = await build(state.current, Revision(state.current + 1))
+                    if draft.empty:
+                        return Published(state.current)
+                    change, outcome = await self._derive(scope, draft)
+                finally:
+                    del self._met[scope.key]
                 try:
                     entry = await self._stores.revisions.begin(
                         scope,
@@ -136,10 +143,16 @@ class Publisher:
         Ids that are no statement's are left out. Raises StoreUnavailable.
         """
         draft = Draft(known, again=set(statements))
-        readings = Readings(self._stores.readings, scope, draft)
+        met = self._met.get(scope.key)
+        if met is None or met.known != known:
+            met = self._meeting(LogState(known))
         lexicon = await self._lexicons.at(scope, known)
-        closure = Closure(self._stores.graph, readings, (lexicon, lexicon), scope, draft)
+        readings = Readings(met, scope, draft)
+        closure = Closure(self._stores.graph, met, readings, (lexicon, lexicon), scope, draft)
         return Read(await closure.read(), closure.cardinality, closure.reading)
+
+    def _meeting(self, state: LogState) -> Met:
+        return Met(self._stores.graph, self._stores.readings, state)
 
     async def settle(self, scope: Scope) -> None:
         """Completes the revision that was begun and not published, if any. Raises as `publish` does."""
@@ -177,9 +190,7 @@ class Publisher:
         await self._stores.archive.apply(scope, _moved(change, entry.revision))
         await self._index.write(scope, change)
         await self._index.remove(scope, change, orphans)
-        if change.decisions:
-            await self._stores.decisions.record(scope, change.decisions)
-        if not await self._stores.revisions.publish(scope, entry.revision):
+        if not await self._stores.revisions.publish(scope, entry.revision, change.decisions):
             # Another process was faster, and later revisions may have forgotten what was written just now.
             if await self._stores.revisions.entry(scope, entry.commit_id) is None:
                 await self._void(scope)
@@ -220,8 +231,9 @@ class Publisher:
         before = await self._lexicons.at(scope, Revision(draft.revision - 1))
         synonyms = synonyms_in(draft.merges.values(), draft.keys)
         after = before.after(draft.declared.values(), draft.readings_revoked, synonyms)
-        readings = Readings(self._stores.readings, scope, draft)
-        closure = Closure(self._stores.graph, readings, (before, after), scope, draft)
+        met = self._met[scope.key]
+        readings = Readings(met, scope, draft)
+        closure = Closure(self._stores.graph, met, readings, (before, after), scope, draft)
         records = await closure.read()
         if left := _left_alone(records, draft):
             draft.revocations |= left
@@ -271,7 +283,9 @@ class Publisher:
         told = draft.touched() | draft.retold.keys() | draft.statements.keys()
         told |= {span.statement for span in commit.opened} | {span.statement for span in commit.closed}
         asked = sorted((told | draft.restored) - draft.archived)
-        return tuple(sorted(await self._stores.archive.among(scope, asked))) if asked else ()
+        if not asked or not self._met[scope.key].archived:
+            return ()
+        return tuple(sorted(await self._stores.archive.among(scope, asked)))
 
 
 def _moved(change: Change, revision: Revision) -> list[Moved]:

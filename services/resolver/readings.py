@@ -1,6 +1,7 @@
 """Readings: how entities read before a draft and with it, learned as those are met who need it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from services.domain.beliefs import in_force
 from services.domain.identity import Merge, merged
@@ -9,11 +10,17 @@ from services.domain.scope import Scope
 from services.domain.slots import Reading
 from services.resolver.change import Draft
 from services.stores.memory.groups import connected
-from services.stores.memory.port import ReadingStore
-from services.stores.paging import Page
+from services.stores.paging import Listed, Page
 
 FEW = 200
 """Merges of a graph that are read at once, without asking who is concerned."""
+
+
+class Merges(Protocol):
+    """A ReadingStore, as far as it is read here."""
+
+    async def list_merges(self, scope: Scope, page: Page) -> Listed[Merge]: ...
+    async def merges(self, scope: Scope, entities: Sequence[EntityId]) -> Sequence[Merge]: ...
 
 
 class Readings:
@@ -22,7 +29,7 @@ class Readings:
     Ask of entities that were learned; of others it may know too little.
     """
 
-    def __init__(self, store: ReadingStore, scope: Scope, draft: Draft, few: int = FEW) -> None:
+    def __init__(self, store: Merges, scope: Scope, draft: Draft, few: int = FEW) -> None:
         self._store = store
         self._scope = scope
         self._draft = draft

@@ -140,8 +140,10 @@ class Revocations:
     async def _places(
         self, scope: Scope, episodes: Sequence[EpisodeId], passages: Sequence[PassageId]
     ) -> dict[PassageId, Place]:
-        leaving = set(episodes)
-        moved = [one for one in await self._text.passages(scope, passages) if one.episode not in leaving]
+        there = await self._text.passages(scope, passages) if passages else ()
+        moved = [one for one in there if one.episode not in episodes]
+        if not moved:
+            return {}
         homes = {one.id: one for one in await self._text.episodes(scope, [one.episode for one in moved])}
         return {
             one.id: Place(

@@ -72,12 +72,21 @@ async def test_it_answers_as_langgraphs_own(store: PalimpsestStore) -> None:
         assert plain(mine) == plain(theirs), one
 
 
-async def test_what_is_put_is_understood_and_dated(store: PalimpsestStore) -> None:
+async def test_what_is_put_is_found_and_understood(store: PalimpsestStore) -> None:
+    await store.aput(ADA, "home", {"text": "Ada lives in Oslo."})
+    (found,) = await store.asearch(("memories",), query="Where does Ada live?")
+    assert (found.namespace, found.key, found.value) == (ADA, "home", {"text": "Ada lives in Oslo."})
+    assert found.score is not None
+    known = await asyncio.to_thread(store.memory(ADA).recall, "Where does Ada live?")
+    assert "(Ada) --[lives_in]--> (Oslo)" in known.text
+
+
+@pytest.mark.slow
+async def test_a_put_strikes_through_what_it_says_no_more(store: PalimpsestStore) -> None:
     for namespace, key, value in PUTS[:3]:
         await store.aput(namespace, key, value or {})
     best, *_ = await store.asearch(("memories",), query="Where does Ada live?", limit=2)
     assert (best.namespace, best.key) == (ADA, "home")
-    assert best.score is not None
     assert [one.key for one in await store.asearch(ADA, query="Siemens", filter={"kind": "work"})] == ["work"]
     first = await store.aget(ADA, "home")
     await store.aput(ADA, "home", {"text": "Ada lives in Graz."})

@@ -31,6 +31,8 @@ class ArchiveContract:
         assert await memory.archive.among(TWINS[0], [A]) == frozenset()
         assert await memory.archive.latest(TWINS[0]) == 7
         assert await memory.archive.latest(SCOPE) == 0
+        for scope, archived in ((TWINS[0], True), (SCOPE, False)):
+            assert (await memory.revisions.state(scope, "any")).archived is archived
 
     async def test_what_was_never_archived_needs_no_bringing_back(self, memory: SqlMemory) -> None:
         await memory.archive.apply(SCOPE, [moved(A, restored=3), moved(B, archived=1)])

@@ -78,6 +78,7 @@ class ReadingContract:
         assert (await memory.readings.list_merges(SCOPE, Page())).items == []
         assert await memory.readings.declared(SCOPE) == []
         assert await group(memory) == []
+        assert not (await memory.revisions.state(SCOPE, "any")).merged
 
     async def test_what_was_written_comes_back_whole(self, memory: SqlMemory) -> None:
         full = replace(
@@ -93,6 +94,7 @@ class ReadingContract:
         assert await naming(memory, "a") == await naming(memory, "b") == [full]
         assert (await memory.readings.list_merges(SCOPE, Page())).items == [full]
         assert await memory.readings.declared(SCOPE) == [bare, other]
+        assert (await memory.revisions.state(SCOPE, "any")).merged
 
     async def test_a_merge_is_found_from_either_side_and_once(self, memory: SqlMemory) -> None:
         one, two, three = merge("1", "a", "b"), merge("2", "b", "c", recorded=2), merge("3", "x", "y")

@@ -1,5 +1,6 @@
 """The memory contract on SQLite."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,8 @@ async def test_no_read_scans_a_table(tmp_path: Path) -> None:
         async with engine.connect() as connection:
             for statement, parameters in asked:
                 plan = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
-                steps = [row.detail for row in plan]
+                # What a part of the statement found, or a parameter lists, is read through as it has to be.
+                steps = [row.detail for row in plan if not re.match(r"SCAN anon_\d+", row.detail)]
                 assert not [step for step in steps if step.startswith("SCAN")], (statement, steps)
                 assert not [step for step in steps if step.startswith("SEARCH") and "scope=?" not in step]
     finally:

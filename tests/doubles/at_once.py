@@ -5,14 +5,20 @@ statements and the database are the real ones; only nothing else goes on meanwhi
 """
 
 import sqlite3
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Coroutine, Generator
+from functools import partial
 from typing import Any, Self, TypeVar
 
-from psycopg import AsyncConnection
+import psycopg
 from psycopg.abc import PQGen
 from psycopg.waiting import wait
 from sqlalchemy import event
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.dialects.postgresql import psycopg as of_postgres
+from sqlalchemy.dialects.sqlite import aiosqlite as of_sqlite
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.util.concurrency import await_
 
 from services.stores.sql import sqlite_driver
 from services.stores.sql.engine import engine_for
@@ -26,17 +32,47 @@ def engine_at_once(url: str) -> AsyncEngine:
     # A ping before each transaction is for servers that come and go.
     engine = engine_for(url, PostgresSettings(pool_pre_ping=False))
 
-    def connecting(_dialect: object, _record: object, _arguments: object, options: dict[str, Any]) -> None:
-        options["async_creator_fn"] = _sqlite if "async_creator_fn" in options else PostgresAtOnce.connect
+    def connecting(dialect: Dialect, _record: object, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        made = _sqlite if options.pop("async_creator_fn", None) else _postgres
+        return made(dialect.dbapi, *given, **options)
 
     event.listen(engine.sync_engine, "do_connect", connecting)
-    return engine
+    return _EngineAtOnce(engine.sync_engine)
+
+
+class _ConnectionAtOnce(AsyncConnection):
+    """Executes where it is asked to, and closes there: nobody can cancel that."""
+
+    async def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
+        return self._proxied.execute(statement, parameters, **options)
+
+    async def exec_driver_sql(
+        self, statement: str, parameters: Any = None, execution_options: Any = None
+    ) -> Any:
+        return self._proxied.exec_driver_sql(statement, parameters, execution_options)
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class _EngineAtOnce(AsyncEngine):
+    _connection_cls = _ConnectionAtOnce
+
+
+def now(answer: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine answers that waits for nothing."""
+    try:
+        answer.send(None)
+    except StopIteration as answered:
+        found: T = answered.value
+        return found
+    raise AssertionError("it would have waited")
 
 
 class SqliteAtOnce(sqlite_driver.Connection):
     """Has no thread."""
 
-    async def _execute(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    async def _execute(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
 
     async def _connect(self) -> Self:
@@ -50,12 +86,92 @@ class SqliteAtOnce(sqlite_driver.Connection):
         """There is nothing to stop."""
 
 
-class PostgresAtOnce(AsyncConnection[Any]):
+class _SqliteCursor(of_sqlite.AsyncAdapt_aiosqlite_cursor):
+    __slots__ = ()
+    _awaitable_cursor_close = False
+    _connection: Any
+    _cursor: Any
+
+    def _aenter_cursor(self, cursor: Any) -> Any:
+        return cursor
+
+    def execute(self, operation: Any, parameters: Any = None) -> None:
+        driver: sqlite3.Connection = self._connection._conn
+        self._connection.begin(driver)
+        self._cursor._cursor = executed = driver.execute(operation, parameters or ())
+        self._rows = deque(executed.fetchall())
+
+    def executemany(self, operation: Any, seq_of_parameters: Any) -> None:
+        driver: sqlite3.Connection = self._connection._conn
+        self._connection.begin(driver)
+        self._cursor._cursor = driver.executemany(operation, seq_of_parameters)
+
+    def close(self) -> None:
+        self._rows.clear()
+
+
+class _SqliteConnection(of_sqlite.AsyncAdapt_aiosqlite_connection):
+    __slots__ = ()
+    _cursor_cls = _SqliteCursor
+    _connection: Any
+
+    def commit(self) -> None:
+        now(self._connection.commit())
+
+    def rollback(self) -> None:
+        now(self._connection.rollback())
+
+
+def _sqlite(dbapi: Any, database: str, **options: Any) -> _SqliteConnection:
+    connection = SqliteAtOnce(partial(sqlite3.connect, database, **options), iter_chunk_size=64)
+    opened: Any = now(connection._connect())
+    return _SqliteConnection(dbapi, opened)
+
+
+class PostgresAtOnce(psycopg.AsyncConnection[Any]):
     """Waits for the server, not for the event loop."""
 
     async def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:  # noqa: ASYNC109 - psycopg's
         return wait(gen, self.pgconn.socket, interval, timeout)
 
 
-def _sqlite(database: str, **options: Any) -> SqliteAtOnce:
-    return SqliteAtOnce(lambda: sqlite3.connect(database, **options), iter_chunk_size=64)
+class _PostgresCursor(of_postgres.AsyncAdapt_psycopg_cursor):
+    __slots__ = ()
+
+    def _aenter_cursor(self, cursor: Any) -> Any:
+        return cursor
+
+    def execute(self, operation: Any, parameters: Any = None) -> Any:
+        return now(self._execute_async(operation, parameters))  # type: ignore[no-untyped-call]  # SQLAlchemy's
+
+    def executemany(self, operation: Any, seq_of_parameters: Any) -> Any:
+        return now(self._executemany_async(operation, seq_of_parameters))  # type: ignore[no-untyped-call]
+
+
+class _PostgresConnection(of_postgres.AsyncAdapt_psycopg_connection):
+    __slots__ = ()
+    _connection: Any
+
+    def cursor(self, name: Any = None, /) -> _PostgresCursor:
+        assert name is None, "all rows are fetched at once"
+        return _PostgresCursor(self)
+
+    def commit(self) -> None:
+        now(self._connection.commit())
+
+    def rollback(self) -> None:
+        now(self._connection.rollback())
+
+    def set_autocommit(self, value: Any) -> None:
+        now(self._connection.set_autocommit(value))
+
+    def set_isolation_level(self, value: Any) -> None:
+        now(self._connection.set_isolation_level(value))
+
+    def set_read_only(self, value: Any) -> None:
+        now(self._connection.set_read_only(value))
+
+
+def _postgres(dbapi: Any, *given: Any, **options: Any) -> Any:
+    opened: Any = await_(PostgresAtOnce.connect(*given, **options))
+    return _PostgresConnection(dbapi, opened)

@@ -20,8 +20,10 @@ from palimpsest.cli.dates import read_date
 from palimpsest.cli.exits import Exit
 from palimpsest.cli.shell import Shell
 from palimpsest.connection import Connection
+from palimpsest.v1 import privacy_pb2
 from services.llm.offline import OfflineEngine
 from tests.doubles.product import Product, a_product
+from tests.e2e.erasing import erased
 from tests.e2e.talking import Memory, balance
 from tests.machine import ROOT
 
@@ -195,6 +197,14 @@ async def test_a_dry_run_changes_nothing(memory: Memory, take_in: Import, tmp_pa
         one.pop("marks", None)
         one["fate"] = one["fate"].replace("imported", "ready")
     assert lines_after == written
+
+
+@pytest.mark.slow
+async def test_a_graph_that_was_erased_is_imported_anew(memory: Memory, take_in: Import) -> None:
+    assert (await take_in("csv", "facts.csv")).fates["imported"] == 7
+    request = privacy_pb2.EraseGraphRequest(graph_id=memory.graph, request_id="erase")
+    await erased(memory.tenant, memory.tenant.privacy.EraseGraph, request)
+    assert (await take_in("csv", "facts.csv")).fates == {"imported": 7, "same": 1, "refused": 5}
 
 
 def many_rows(folder: Path) -> set[tuple[str, str]]:

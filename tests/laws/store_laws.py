@@ -49,12 +49,16 @@ def laws(daily: int) -> Law:
     It gets one in `daily` of the examples that laws without a store get; as many as these in the long run
     (`make test-all`).
     """
-    share = 1 if settings().max_examples >= EXAMPLES["long"] else daily
+    long = settings().max_examples >= EXAMPLES["long"]
+    share = 1 if long else daily
     tried = given(plan=plans())(hold)
     # Every day the same stories: what new ones find is a matter of the long run, not of who comes by.
-    same = share > 1
     tried = settings(
-        max_examples=one_in(share), derandomize=same, database=None, deadline=None, suppress_health_check=LAX
+        max_examples=one_in(share),
+        derandomize=not long,
+        database=None,
+        deadline=None,
+        suppress_health_check=LAX,
     )(tried)
     made: Law = pytest.mark.timeout(7200)(tried)  # thousands of durable writes
     return made

@@ -45,7 +45,7 @@ function Slot({ of }: { of: Statement }) {
   return (
     <section class="slot">
       <h2><EntityLink entity={of.subject} /> · {of.predicate.name} <Mark /></h2>
-      <Answered of={read}>{(answer) => <ol class="entries plain">{answer.entries?.map((one, at) => <Entry key={at} entry={one} all={answer.entries ?? []} />)}</ol>}</Answered>
+      <Answered of={read}>{(answer) => <div role="list" class="entries plain">{answer.entries?.map((one, at) => <Entry key={at} entry={one} all={answer.entries ?? []} />)}</div>}</Answered>
     </section>
   );
 }
@@ -55,10 +55,10 @@ function Entry({ entry, all }: { entry: TimelineEntry; all: TimelineEntry[] }) {
   const by = all.find((one) => one.statementId === cause?.statementId);
   const ended = entry.struck === true;
   return (
-    <li class={ended ? "ended" : ""}>
+    <div role="listitem" class={ended ? "entry ended" : "entry"}>
       <span class="what"><ToStatement id={entry.statementId}><Struck ended={ended}>{objectText(entry.object)}</Struck></ToStatement> {entry.contested && <Mark />}</span>
       <Period span={entry.span} />
       <span class="why">{cause && <Ending cause={cause} by={by && objectText(by.object)} />}</span>
-    </li>
+    </div>
   );
 }

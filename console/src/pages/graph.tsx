@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { Answered, EntityForm, EntityLink, Field, Period, Suggested, Table, ToStatement } from "../parts.tsx";
 import { domainOf, objectText } from "../facts.ts";
 import { frameOf, type Line, linesOf, type Node, type Spot, spotsOf } from "../layout.ts";
-import { href } from "../route.ts";
+import { entityOf, href } from "../route.ts";
 import { useAsked, useNow, useSession, useSettled } from "../session.ts";
 import { DAY, dayOf, told } from "../times.ts";
 import type { Answers, Span, Statement } from "../types.ts";
@@ -17,6 +17,7 @@ type Subgraph = Answers["GetSubgraph"];
 export function GraphPage({ params }: { params: Record<string, string> }) {
   const { graph } = useSession();
   const name = params.entity ?? "";
+  const seed = entityOf(params);
   const depth = Number(params.depth ?? 1);
   return (
     <>
@@ -24,34 +25,36 @@ export function GraphPage({ params }: { params: Record<string, string> }) {
         <EntityForm label={t.centre} name={name} go={(entity) => href("graph", { graph, entity, depth: params.depth })} />
         <Field label={t.depth}>
           {(id) => (
-            <select id={id} value={depth} onChange={(event) => { location.hash = href("graph", { graph, entity: name, depth: event.currentTarget.value }); }}>
+            <select id={id} value={depth} onChange={(event) => { location.hash = href("graph", { ...params, graph, depth: event.currentTarget.value }); }}>
               {[1, 2, 3].map((one) => <option key={one} value={one}>{one}</option>)}
             </select>
           )}
         </Field>
       </div>
-      {name ? <Around key={`${name} ${depth}`} name={name} depth={depth} /> : <Suggested page="graph" />}
+      {seed ? <Around key={JSON.stringify([seed, depth])} name={name} seed={seed} depth={depth} /> : <Suggested page="graph" />}
     </>
   );
 }
 
+interface Centre { name: string; seed: object; depth: number }
+
 /** Reads all that ever held first: it fixes places and the ends of the sliders. */
-function Around({ name, depth }: { name: string; depth: number }) {
+function Around({ name, seed, depth }: Centre) {
   const { graph } = useSession();
-  const whole = useAsked("GetSubgraph", { graphId: graph, seeds: [{ name }], depth, includeEnded: true, ...CAPS });
+  const whole = useAsked("GetSubgraph", { graphId: graph, seeds: [seed], depth, includeEnded: true, ...CAPS });
   const about = useAsked("GetGraph", { graphId: graph });
   return (
     <Answered of={whole}>
       {(answer) => (
         <Answered of={about}>
-          {({ graph: { revision } }) => <Slid name={name} depth={depth} whole={answer} newest={Number(revision?.revision ?? 0)} />}
+          {({ graph: { revision } }) => <Slid name={name} seed={seed} depth={depth} whole={answer} newest={Number(revision?.revision ?? 0)} />}
         </Answered>
       )}
     </Answered>
   );
 }
 
-function Slid({ name, depth, whole, newest }: { name: string; depth: number; whole: Subgraph; newest: number }) {
+function Slid({ name, seed, depth, whole, newest }: Centre & { whole: Subgraph; newest: number }) {
   const { graph } = useSession();
   const now = useNow();
   const spans = useMemo(() => (whole.edges ?? []).flatMap((edge) => edge.statement.spans ?? []), [whole]);
@@ -63,7 +66,7 @@ function Slid({ name, depth, whole, newest }: { name: string; depth: number; who
   const [at, known] = asked.split(" ").map(Number) as [number, number];
   const then = useAsked("GetSubgraph", {
     graphId: graph,
-    seeds: [{ name }],
+    seeds: [seed],
     depth,
     // The end of the day: what began on it counts. Today is now.
     asOf: at === today ? undefined : `${dayOf(at * DAY)}T23:59:59Z`,
@@ -156,7 +159,7 @@ function Picture({ name, spots, past, held }: { name: string; spots: Map<string,
       </g>
       <g class="held" aria-hidden="true">{drawn(held).map((line) => <Edge key={line.statement.statementId} line={line} spots={spots} />)}</g>
       {[...spots.values()].map((spot) => (
-        <a key={spot.id} href={href("graph", { graph, entity: spot.name })} class={spot.distance === 0 ? "seed" : reached.has(spot.id) ? "" : "away"}>
+        <a key={spot.id} href={href("graph", { graph, entity: spot.name, id: spot.id })} class={spot.distance === 0 ? "seed" : reached.has(spot.id) ? "" : "away"}>
           <circle cx={spot.x} cy={spot.y} r={spot.distance === 0 ? 13 : 8} />
           <text x={spot.x} y={spot.y + (spot.distance === 0 ? 31 : 25)}>{spot.name.length > 22 ? `${spot.name.slice(0, 21)}…` : spot.name}</text>
         </a>

@@ -1,6 +1,6 @@
 """Coarse starts: a fact that began "in June" began after what was still seen in June (docs/adr/0013)."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple, Protocol
@@ -13,7 +13,9 @@ from services.domain.kernel.stays import AFTER, BEFORE, Denied, Stay
 from services.domain.records import Claim
 
 _INSTANT: Final = Precision.INSTANT
-_BEGUN: Final = itemgetter(0)
+_UNTIL: Final = itemgetter(1)
+_NEAR: Final = 8
+"""Sightings that are looked at one by one: of most periods the last one or two decide."""
 
 
 class Starting(Protocol):
@@ -61,15 +63,12 @@ def begun(
     if not beginnings:
         return found
     early, late = _sightings(stays, rivals, denied, {rivals.slot(each.object) for each in beginnings})
-    beginnings.sort(key=lambda each: each.coarse.first)
-    early.sort(key=_BEGUN)
-    early.reverse()  # of one time, too, the first comes first
-    late.sort(key=_BEGUN)
-    vouched = [each for each in reversed(beginnings) if each.vouched]
+    vouched = [each for each in beginnings if each.vouched]
     for those, sightings, direction in ((beginnings, early, 1), (vouched, late, -1)):
         for each, until in _last(those, sightings, rivals, direction):
             periods = found.setdefault(each.object, {})
-            periods[each.coarse] = max(until, periods.get(each.coarse, until))
+            if until > periods.get(each.coarse, each.coarse.first):
+                periods[each.coarse] = until
     return found
 
 
@@ -150,12 +149,63 @@ def _held_at(stay: Stay, denied: Denied) -> bool:
 
 
 def _last(
-    beginnings: Sequence[_Beginning], waiting: list[_Sighting], rivals: Rivals, direction: int
+    beginnings: Sequence[_Beginning], sightings: list[_Sighting], rivals: Rivals, direction: int
 ) -> Iterator[tuple[_Beginning, int]]:
     """The latest sighting of a rival within each period that can have come before the beginning, if any.
 
-    Of rivals that began before the period (direction 1, periods in order of time), or after its first
-    instant (direction -1, periods latest first). `waiting` is used up, from its end: it comes in that order.
+    Of rivals that began before the period (direction 1), or after its first instant (direction -1).
+    """
+    left = beginnings
+    if not rivals.judged:
+        left = []
+        for each, until in _near(beginnings, sightings, rivals, direction):
+            if until is None:
+                left.append(each)
+            elif until > each.coarse.first:
+                yield each, until
+    if left:
+        ordered = sorted(left, key=lambda each: direction * each.coarse.first)
+        waiting = sorted(sightings, key=lambda sighting: -direction * sighting[0])
+        yield from _far(ordered, waiting, rivals, direction)
+
+
+def _near(
+    beginnings: Iterable[_Beginning], sightings: Iterable[_Sighting], rivals: Rivals, direction: int
+) -> Iterator[tuple[_Beginning, int | None]]:
+    """As `_last`, by a look at the few sightings just before; None where that does not decide."""
+    slot_of = rivals.slots
+    of_slot: dict[Hashable, list[_Sighting]] = {}
+    for sighting in sightings:
+        object = sighting[2]
+        of_slot.setdefault(slot_of.get(object, object), []).append(sighting)
+    times: dict[Hashable, list[int]] = {}
+    for slot, known in of_slot.items():
+        known.sort(key=_UNTIL)
+        times[slot] = [until for _, until, _ in known]
+    for each in beginnings:
+        object, (first, _), by, _ = each
+        slot = slot_of.get(object, object)
+        if slot not in of_slot:
+            continue
+        position = bisect_right(times[slot], by)
+        for since, until, other in reversed(of_slot[slot][max(0, position - _NEAR) : position]):
+            if until <= first:
+                yield each, first
+                break
+            if direction * since < direction * first and other != object and rivals(object, other):
+                yield each, until
+                break
+        else:
+            if position > _NEAR:
+                yield each, None
+
+
+def _far(
+    beginnings: Sequence[_Beginning], waiting: list[_Sighting], rivals: Rivals, direction: int
+) -> Iterator[tuple[_Beginning, int]]:
+    """As `_last`, however many sightings there are; periods in order of time, or latest first.
+
+    `waiting` is used up, from its end: it comes in that order.
     """
     slot_of, judged = rivals.slots, rivals.judged
     of_slot: dict[Hashable, list[tuple[int, StatementId]]] = {}

@@ -12,7 +12,7 @@ from typing import Final
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Precision
 from services.domain.kernel.periods import NONE_BEGUN, Coarse, bounds, place
-from services.domain.kernel.stays import AFTER, BEFORE, Ending, Stay
+from services.domain.kernel.stays import AFTER, BEFORE, Ending, Stay, stay_of
 from services.domain.records import Claim, End
 
 _attested_at: Final = attrgetter("attested_at")
@@ -193,18 +193,20 @@ class Life:
         claim, start = placed.claim, placed.start
         end = AFTER if ending is None else ending.at
         own = AFTER if placed.own_end is None else placed.own_end
-        return Stay(
-            claim.id,
-            self.object,
-            start,
-            min(end, max(start, claim.seen), own),
-            end,
-            claim.attested_at,
-            claim.seen,
-            placed.own_end is not None,
-            placed.assumed,
-            placed.precision,
-            None if ending is None else self.cause(ending, claim.attested_at),
+        return stay_of(
+            (
+                claim.id,
+                self.object,
+                start,
+                min(end, max(start, claim.seen), own),
+                end,
+                claim.attested_at,
+                claim.seen,
+                placed.own_end is not None,
+                placed.assumed,
+                placed.precision,
+                None if ending is None else self.cause(ending, claim.attested_at),
+            )
         )
 
 

@@ -1,9 +1,10 @@
 """Periods: what coarse times mean, and where the starts of an object's claims are placed (rule 5)."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from services.domain.instants import FOREVER, Instant, Precision, period
 from services.domain.records import Claim
@@ -18,6 +19,8 @@ class Coarse(NamedTuple):
     first: int
     precision: Precision
 
+
+_coarse_of: Final = cast("Callable[[tuple[int, Precision]], Coarse]", partial(tuple.__new__, Coarse))
 
 NONE_BEGUN: Final[Mapping[Coarse, int]] = MappingProxyType({})
 
@@ -75,7 +78,7 @@ def _placed(
         if claim.end is not None:
             # A stay can't begin after its own end: a finer start there is of another stay.
             after = min(after, bounds(claim.end, claim.end_precision)[1])
-        coarse = None if precision is _INSTANT else Coarse(first, precision)
+        coarse = None if precision is _INSTANT else _coarse_of((first, precision))
         position = bisect_left(finer, (first,)) if finer else 0
         if position < len(finer) and finer[position][0] < after:
             start, known = finer[position]

@@ -4,7 +4,8 @@ World times are plain integers here, so that a missing border can be BEFORE or A
 """
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final, NamedTuple, cast
 
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Precision
@@ -49,6 +50,11 @@ class Stay(NamedTuple):
     assumed: bool
     start_precision: Precision | None
     ending: Ending | None
+
+
+_Fields = tuple[RecordId, StatementId, int, int, int, int, int, bool, bool, Precision | None, Ending | None]
+stay_of: Final = cast("Callable[[_Fields], Stay]", partial(tuple.__new__, Stay))
+"""A stay of its fields in their order: calling `Stay`, of which thousands are made, takes thrice as long."""
 
 
 class Denied:

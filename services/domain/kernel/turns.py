@@ -15,6 +15,7 @@ from services.domain.kernel.held import Held
 from services.domain.kernel.stays import AFTER, BEFORE, Content, Denied, Stay
 
 _UNBEGUN = BEFORE + 1
+_NONE: Sequence[int] = ()
 
 
 class _Lane:
@@ -99,7 +100,8 @@ class Turns:
         of, pieces, due = self._of, self._pieces, self._due
         until = AFTER
         while (now := min(until, starts[starting[-1]], turns[turning[-1]], pieces[-1][0])) < AFTER:
-            fresh = self._begin(now)
+            begins = starts[starting[-1]] == now or pieces[-1][0] == now
+            fresh = self._begin(now) if begins else _NONE
             news = turns[turning[-1]] == now
             while turns[turning[-1]] == now:
                 self._turn(turning.pop(), now)

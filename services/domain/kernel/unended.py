@@ -5,7 +5,7 @@ from typing import Final
 
 from services.domain.instants import Precision
 from services.domain.kernel.periods import NONE_BEGUN, Coarse, Placed, place
-from services.domain.kernel.stays import AFTER, Stay
+from services.domain.kernel.stays import AFTER, Stay, stay_of
 from services.domain.records import Claim
 
 _INSTANT: Final = Precision.INSTANT
@@ -19,18 +19,20 @@ def exact(claims: Iterable[Claim]) -> list[Stay]:
         start = attested_at if stated is None else stated
         last = seen if seen > start else start
         stays.append(
-            Stay(
-                claim.id,
-                claim.statement,
-                start,
-                last,
-                AFTER,
-                attested_at,
-                seen,
-                False,
-                stated is None,
-                _INSTANT,
-                None,
+            stay_of(
+                (
+                    claim.id,
+                    claim.statement,
+                    start,
+                    last,
+                    AFTER,
+                    attested_at,
+                    seen,
+                    False,
+                    stated is None,
+                    _INSTANT,
+                    None,
+                )
             )
         )
     return stays
@@ -70,18 +72,20 @@ class Unended:
             seen = claim.seen
             last = seen if seen > start else start
             stays.append(
-                Stay(
-                    claim.id,
-                    claim.statement,
-                    start,
-                    last,
-                    AFTER,
-                    claim.attested_at,
-                    seen,
-                    False,
-                    False,
-                    precision,
-                    None,
+                stay_of(
+                    (
+                        claim.id,
+                        claim.statement,
+                        start,
+                        last,
+                        AFTER,
+                        claim.attested_at,
+                        seen,
+                        False,
+                        False,
+                        precision,
+                        None,
+                    )
                 )
             )
         return stays

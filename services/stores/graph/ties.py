@@ -4,19 +4,32 @@ A SINGLE slot ties all that reads as in it, from the subject's end or, by an inv
 statements that say the same triple are tied, whatever ids they name it by.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
+from typing import Protocol
 
 from services.domain.graph import Literal, Statement, statement_id
 from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
 from services.domain.slots import Slot
-from services.stores.graph.port import GraphStore
-from services.stores.paging import Page
+from services.stores.graph.port import NodePair
+from services.stores.paging import Listed, Page
 
 PAGE = 1_000
 
 Alike = Callable[[EntityId], Collection[EntityId]]
+
+
+class Slots(Protocol):
+    """A GraphStore, as far as it is asked here."""
+
+    async def slots(
+        self, scope: Scope, pairs: Sequence[NodePair]
+    ) -> Mapping[NodePair, Sequence[StatementId]]: ...
+
+    async def of_predicate(
+        self, scope: Scope, predicate: EntityId, target: EntityId | None, page: Page
+    ) -> Listed[StatementId]: ...
 
 
 class Ties:
@@ -28,7 +41,7 @@ class Ties:
 
     def __init__(
         self,
-        graph: GraphStore,
+        graph: Slots,
         scope: Scope,
         alike: Alike,
         turned: Alike,

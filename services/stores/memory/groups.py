@@ -1,6 +1,7 @@
 """Groups: the merges that bear on how given entities read, asked for until no more are connected."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
 
 from services.domain.identity import Merge, MergeKind
 from services.domain.ids import EntityId, RecordId
@@ -9,8 +10,14 @@ from services.stores.memory.port import ReadingStore
 from services.stores.paging import Page
 
 
+class Asked(Protocol):
+    """A ReadingStore, as far as it is asked here."""
+
+    async def merges(self, scope: Scope, entities: Sequence[EntityId]) -> Sequence[Merge]: ...
+
+
 async def connected(
-    readings: ReadingStore, scope: Scope, entities: Iterable[EntityId], drafted: Collection[Merge] = ()
+    readings: Asked, scope: Scope, entities: Iterable[EntityId], drafted: Collection[Merge] = ()
 ) -> list[Merge]:
     """Every merge within the groups of these entities, revoked ones included; oldest first.
 

@@ -6,7 +6,7 @@ Every method raises StoreUnavailable when the store can't be reached.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from services.domain.ids import (
@@ -215,6 +215,10 @@ class LogState:
     pending: RevisionEntry | None = None
     done: RevisionEntry | None = None
     generation: int = 0
+    merged: bool = field(default=True, compare=False)
+    """Whether any two ids may read as one: of most graphs none do, and then nobody needs to ask which."""
+    archived: bool = field(default=True, compare=False)
+    """Likewise, whether anything may be in the archive."""
 
 
 class RevisionLog(Protocol):
@@ -257,8 +261,11 @@ class RevisionLog(Protocol):
         """
         ...
 
-    async def publish(self, scope: Scope, revision: Revision) -> bool:
-        """Makes a revision visible and drops its payload. False when another call had done so before."""
+    async def publish(self, scope: Scope, revision: Revision, decisions: Sequence[Decision] = ()) -> bool:
+        """Makes a revision visible and drops its payload. False when another call had done so before.
+
+        The decisions are recorded in either case, as DecisionLog does. Raises UnstorableText.
+        """
         ...
 
     async def entry(self, scope: Scope, commit_id: str) -> RevisionEntry | None:

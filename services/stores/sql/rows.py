@@ -1,9 +1,10 @@
 """Rows: batched idempotent writes, column types that sort alike on both dialects, text that can be stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, String, Table, Text
+from sqlalchemy import BigInteger, ColumnElement, Insert, String, Table, Text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,14 +21,16 @@ Int64 = BigInteger()
 """Instants (microseconds), revisions, amounts."""
 
 
-async def insert_new(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -> None:
+async def insert_new(connection: AsyncConnection, table: Table, rows: Sequence[Row]) -> int:
     """Inserts rows; those whose key is there already are left as they are. Rows name the same columns.
 
-    Raises UnstorableText before sending anything.
+    Answers how many are new. Raises UnstorableText before sending anything.
     """
-    if rows:
-        statement = _dialect(connection).insert(table).on_conflict_do_nothing()
-        await connection.execute(statement, _ordered(table, rows))
+    if not rows:
+        return 0
+    inserting = _inserting(connection.dialect.name, table)
+    inserted = await connection.execute(inserting, _ordered(table, rows))
+    return inserted.rowcount
 
 
 async def insert_or_update(
@@ -43,7 +46,7 @@ async def insert_or_update(
     Raises UnstorableText before sending anything.
     """
     if rows:
-        insert = _dialect(connection).insert(table)
+        insert = _dialect(connection.dialect.name).insert(table)
         statement = insert.on_conflict_do_update(
             index_elements=list(table.primary_key.columns),
             set_={name: insert.excluded[name] for name in update},
@@ -60,8 +63,15 @@ def check_storable(rows: Iterable[Row]) -> None:
                 raise UnstorableText(f"{name} holds NUL or a lone surrogate")
 
 
-def _dialect(connection: AsyncConnection) -> Any:
-    return postgresql if connection.dialect.name == "postgresql" else sqlite
+def _dialect(name: str) -> Any:
+    return postgresql if name == "postgresql" else sqlite
+
+
+@cache
+def _inserting(dialect: str, table: Table) -> Insert:
+    """Made once: to make a statement, and to see that it was compiled before, costs more than to send it."""
+    inserting: Insert = _dialect(dialect).insert(table).on_conflict_do_nothing()
+    return inserting.execution_options(preserve_rowcount=True)
 
 
 def _ordered(table: Table, rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -1,13 +1,18 @@
 """Jobs on the command line: watched over broken streams, shown with stages, credits and receipt."""
 
+import io
 import json
 
 import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
+from rich.console import Console
 
 from palimpsest.cli.exits import Exit
+from palimpsest.cli.jobs import follow
+from palimpsest.cli.shell import Shell
+from palimpsest.connection import Connection
 from palimpsest.v1 import episode_pb2, errors_pb2, job_pb2, jobs_pb2, memory_ingest_pb2
 from palimpsest.watching import TRIES
 from tests.unit.cli.conftest import Run
@@ -63,6 +68,16 @@ def test_a_watch_ends_with_the_job_and_shows_it_whole(server: Scripted, run: Run
     assert "small talk" in result.stdout
     assert "engine: offline" in result.stdout
     assert "no language model" in result.stdout
+
+
+async def test_a_terminal_shows_how_far_a_job_has_come(server: Scripted) -> None:
+    server.answers("WatchJob", [RUNNING, DONE])
+    drawn = io.StringIO()
+    terminal = Console(file=drawn, force_terminal=True, width=100)
+    async with Connection(server.target) as connection:
+        await follow(Shell(connection, json=False, console=terminal, errors=terminal), "j1")
+    assert "1 resolved" in drawn.getvalue()
+    assert "100%" in drawn.getvalue()
 
 
 def test_a_broken_watch_goes_on_with_the_last_cursor(server: Scripted, run: Run) -> None:

@@ -287,3 +287,17 @@ def test_a_coarse_start_that_moved_is_known_no_finer() -> None:
 def test_who_do_not_contradict_do_not_move_each_other() -> None:
     spans = derived([SINCE_MAY, NARRATED], single=False)
     assert shown(spans) == expected([["Linz", "2025-05-01", None], ["Vienna", "2025-06-01", None]])
+
+
+@pytest.mark.parametrize("others", [1, 20])
+def test_what_was_seen_before_is_found_behind_all_that_began_in_the_month(others: int) -> None:
+    towns = [
+        claim(f"t{at}", f"Town {at}", f"2025-06-{3 + at:02}", None, f"2025-06-{3 + at:02}")
+        for at in range(others)
+    ]
+    (vienna,) = [
+        span
+        for span in derived([SINCE_MAY, NARRATED, *towns])
+        if span.statement == derived([NARRATED])[0].statement
+    ]
+    assert vienna.valid_at == day("2025-06-02") + 1

@@ -8,19 +8,21 @@ from typing import Any, TypeVar
 
 from sqlalchemy import (
     Column,
+    CompoundSelect,
     Exists,
     RowMapping,
     Select,
     Table,
-    and_,
     bindparam,
-    column,
+    cast,
     exists,
     func,
+    literal_column,
+    null,
     or_,
     select,
+    union_all,
 )
-from sqlalchemy import values as rows_of
 from sqlalchemy.engine import MappingResult
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -29,23 +31,23 @@ from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.instants import Interval
 from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
-from services.stores.graph.port import Alias, AsOf, Counts, NodePair, Records, StatementView
+from services.stores.graph.port import Alias, AsOf, Counts, Records, StatementView
 from services.stores.graph.sql import schema, values
 from services.stores.graph.sql.conditions import (
-    UNORDERED,
-    as_asked,
     believed,
     counting,
     has_span,
     id_chunks,
+    window,
     with_revocations,
 )
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
 from services.stores.sql.one_of import listed, most_of, one_of
-from services.stores.sql.rows import Key
-from services.stores.storable import is_storable
+from services.stores.sql.rows import Int64, Key
 
 V = TypeVar("V")
+
+_KNOWN_AT = bindparam("known_at", type_=Int64)
 
 RECORD_TABLES: tuple[tuple[Table, Callable[[RowMapping], Any]], ...] = (
     (schema.claims, values.claim_of),
@@ -69,25 +71,31 @@ async def entities(
 async def find_entities(
     connection: AsyncConnection, scope: Scope, keys: Sequence[str], known_at: Revision
 ) -> dict[str, list[Entity]]:
-    alias, entity = schema.aliases, schema.entities
     hashes = {values.key_hash(key): key for key in keys}
     found: dict[str, dict[EntityId, Entity]] = defaultdict(dict)
     for chunk in in_chunks(hashes):
-        query = (
-            select(entity, alias.c.key_hash)
-            .join(alias, (alias.c.scope == entity.c.scope) & (alias.c.entity == entity.c.id))
-            .where(
-                alias.c.scope == scope.key,
-                alias.c.key_hash.in_(chunk),
-                alias.c.recorded_at <= known_at,
-                entity.c.created_at <= known_at,
-            )
-            .order_by(entity.c.created_at, entity.c.id)
-        )
-        for row in (await connection.execute(query)).mappings():
+        asked = {"in_scope": scope.key, "hashes": chunk, "known_at": known_at}
+        for row in (await connection.execute(_named(), asked)).mappings():
             node = values.entity_of(row)
             found[hashes[row["key_hash"]]][node.id] = node
     return {key: list(nodes.values()) for key, nodes in found.items()}
+
+
+@cache
+def _named() -> Select[Any]:
+    """The entities known by one of `hashes`, oldest first; made once."""
+    alias, entity, known_at = schema.aliases, schema.entities, _KNOWN_AT
+    return (
+        select(entity, alias.c.key_hash)
+        .join(alias, (alias.c.scope == entity.c.scope) & (alias.c.entity == entity.c.id))
+        .where(
+            alias.c.scope == bindparam("in_scope"),
+            alias.c.key_hash.in_(bindparam("hashes", expanding=True)),
+            alias.c.recorded_at <= known_at,
+            entity.c.created_at <= known_at,
+        )
+        .order_by(entity.c.created_at, entity.c.id)
+    )
 
 
 async def aliases(connection: AsyncConnection, scope: Scope, known_at: Revision) -> list[Alias]:
@@ -147,47 +155,66 @@ def _view(
 async def _spans(
     connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId], at: AsOf
 ) -> Mapping[StatementId, list[Span]]:
-    columns = schema.spans.c
+    before, after = window(at)
     found: dict[StatementId, list[Span]] = defaultdict(list)
     for chunk in id_chunks(ids):
-        query = (
-            select(schema.spans)
-            .where(columns.statement.in_(chunk), as_asked(scope, at))
-            .order_by(columns.valid_at, columns.invalid_at, columns.id)
-        )
-        for span in await fetch(connection, query, values.span_of):
-            found[span.statement].append(span)
+        asked = {"in_scope": scope.key, "ids": chunk, "known_at": at.known_at}
+        asked |= {"before": before, "after": after}
+        for row in (await connection.execute(_spans_asked(), asked)).mappings():
+            found[row["statement"]].append(values.span_of(row))
     return found
+
+
+@cache
+def _spans_asked() -> Select[Any]:
+    """The spans of statements that a revision and a window see, in order; made once. See `as_asked`."""
+    columns, known_at = schema.spans.c, _KNOWN_AT
+    return (
+        select(schema.spans)
+        .where(
+            columns.scope == bindparam("in_scope"),
+            columns.statement.in_(bindparam("ids", expanding=True)),
+            columns.known_from <= known_at,
+            columns.known_to > known_at,
+            columns.valid_at < bindparam("before"),
+            columns.invalid_at > bindparam("after"),
+        )
+        .order_by(columns.valid_at, columns.invalid_at, columns.id)
+    )
 
 
 async def _episodes(
     connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId], known_at: Revision
 ) -> Mapping[StatementId, list[EpisodeId]]:
-    claims = schema.claims
     found: dict[StatementId, dict[EpisodeId, None]] = defaultdict(dict)
     for chunk in id_chunks(ids):
-        query = (
-            with_revocations(claims)
-            .with_only_columns(claims.c.statement, claims.c.episode)
-            .where(
-                counting(claims, scope, known_at),
-                claims.c.statement.in_(chunk),
-                claims.c.episode.is_not(None),
-            )
-            .order_by(claims.c.attested_at, claims.c.episode)
-        )
-        for statement, episode in await connection.execute(query):
+        asked = {"in_scope": scope.key, "ids": chunk, "known_at": known_at}
+        for statement, episode in await connection.execute(_episodes_known(), asked):
             found[statement][episode] = None
     return defaultdict(list, {statement: list(episodes) for statement, episodes in found.items()})
 
 
+@cache
+def _episodes_known() -> Select[Any]:
+    """The episodes whose claims of statements count, as they were attested; made once. See `counting`."""
+    claims, revoked_at, known_at = schema.claims, schema.revocations.c.revoked_at, _KNOWN_AT
+    return (
+        with_revocations(claims)
+        .with_only_columns(claims.c.statement, claims.c.episode)
+        .where(
+            claims.c.scope == bindparam("in_scope"),
+            claims.c.statement.in_(bindparam("ids", expanding=True)),
+            claims.c.recorded_at <= known_at,
+            or_(revoked_at.is_(None), revoked_at > known_at),
+            claims.c.episode.is_not(None),
+        )
+        .order_by(claims.c.attested_at, claims.c.episode)
+    )
+
+
 async def records(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> Records:
     """Everything of these statements, each list in the order recorded, spans in that of belief."""
-    by_record = ("recorded_at", "id")
-    claims, ends, denials = [
-        await _of(connection, table, "statement", scope, ids, read, by_record)
-        for table, read in RECORD_TABLES
-    ]
+    claims, ends, denials = await _said(connection, "statement", scope, ids)
     return Records(
         statements=await _of(
             connection, schema.statements, "id", scope, ids, values.statement_of, ("created_at", "id")
@@ -240,58 +267,63 @@ def _rows_by(dialect: str, table: Table, column: str) -> Select[Any]:
     return query.where(table.c.scope == bindparam("in_scope"), one_of(dialect, table.c[column], "ids"))
 
 
+async def _said(
+    connection: AsyncConnection, column: str, scope: Scope, ids: Iterable[str]
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """The claims, ends and denials whose `column` is one of these, each in the order recorded."""
+    found: list[RowMapping] = []
+    dialect = connection.dialect.name
+    for chunk in id_chunks(ids, most_of(dialect)):
+        asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
+        found += (await connection.execute(_said_by(dialect, column), asked)).mappings()
+    found.sort(key=itemgetter("recorded_at", "id"))
+    claims, ends, denials = (
+        [read(row) for row in found if row["said"] == table.name] for table, read in RECORD_TABLES
+    )
+    return claims, ends, denials
+
+
+@cache
+def _said_by(dialect: str, column: str) -> CompoundSelect[Any]:
+    """Records of all kinds at once; what a kind has not is NULL. Each part has its own index. Made once."""
+    tables = [table for table, _ in RECORD_TABLES]
+    columns = {each.name: each for table in tables for each in table.c}
+
+    def part(table: Table) -> Select[Any]:
+        there = table.c
+        row = (
+            there[name] if name in there else cast(null(), each.type).label(name)
+            for name, each in columns.items()
+        )
+        kind = literal_column(f"'{table.name}'", Key).label("said")
+        return _rows_by(dialect, table, column).with_only_columns(*row, schema.revocations.c.revoked_at, kind)
+
+    return union_all(*map(part, tables))
+
+
 async def _verdicts(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> list[Any]:
     found: dict[str, Any] = {}
-    for chunk in id_chunks(ids, most_of(connection.dialect.name)):
-        # One side at a time: for "or" SQLite would read all verdicts of the graph.
-        for side in ("left", "right"):
-            rows = await _asked(connection, schema.verdicts, side, scope, chunk)
-            found |= {row["id"]: values.verdict_of(row) for row in rows}
+    dialect = connection.dialect.name
+    for chunk in id_chunks(ids, most_of(dialect)):
+        asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
+        rows = (await connection.execute(_verdicts_on(dialect), asked)).mappings()
+        found |= {row["id"]: values.verdict_of(row) for row in rows}
     return sorted(found.values(), key=lambda verdict: (verdict.recorded_at, verdict.id))
 
 
+@cache
+def _verdicts_on(dialect: str) -> CompoundSelect[Any]:
+    """By one side and by the other: for "or" SQLite would read all verdicts of the graph."""
+    return union_all(*(_rows_by(dialect, schema.verdicts, side) for side in ("left", "right")))
+
+
 async def of_episode(connection: AsyncConnection, scope: Scope, episode: EpisodeId) -> Records:
-    async def citing(table: Table, read: Callable[[RowMapping], V]) -> list[V]:
-        if not is_storable(episode):
-            return []
-        query = (
-            with_revocations(table)
-            .where(table.c.scope == scope.key, table.c.episode == episode)
-            .order_by(table.c.recorded_at, table.c.id)
-        )
-        return await fetch(connection, query, read)
-
-    claims, ends, denials = [await citing(table, read) for table, read in RECORD_TABLES]
-    verdicts = await citing(schema.verdicts, values.verdict_of)
+    claims, ends, denials = await _said(connection, "episode", scope, [episode])
+    by_record = ("recorded_at", "id")
+    verdicts = await _of(
+        connection, schema.verdicts, "episode", scope, [episode], values.verdict_of, by_record
+    )
     return Records(statements=(), claims=claims, ends=ends, denials=denials, verdicts=verdicts, spans=())
-
-
-async def statements_of_pairs(
-    connection: AsyncConnection, scope: Scope, other: Column[str], pairs: Sequence[NodePair]
-) -> dict[NodePair, list[StatementId]]:
-    """Ids of the statements of each pair of a subject and the node in the column `other`, oldest first."""
-    columns = schema.statements.c
-    found: dict[NodePair, list[StatementId]] = defaultdict(list)
-    for chunk in in_chunks(pair for pair in pairs if all(map(is_storable, pair))):
-        # SQLite looks a row-valued IN up by the scope alone, and an outer join keeps it to this order.
-        asked = rows_of(column("subject", Key), column("other", Key), name="asked").data(chunk).cte()
-        query = (
-            select(columns.subject, other, columns.id)
-            .select_from(asked)
-            .outerjoin(
-                schema.statements,
-                and_(
-                    columns.scope == scope.key,
-                    columns.subject == asked.c.subject,
-                    other == asked.c.other,
-                ),
-            )
-            .where(columns.id.is_not(None))
-            .order_by(UNORDERED, columns.id)
-        )
-        for subject, node, statement in await connection.execute(query):
-            found[subject, node].append(statement)
-    return dict(found)
 
 
 async def hulls(

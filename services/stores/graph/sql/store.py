@@ -25,6 +25,7 @@ from services.stores.graph.port import (
     Together,
 )
 from services.stores.graph.sql import entities, erasing, lists, reads, schema, walks, writes
+from services.stores.graph.sql.pairs import statements_of_pairs
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.migrations import open_schema
@@ -96,13 +97,13 @@ class SqlGraphStore:
         self, scope: Scope, pairs: Sequence[NodePair]
     ) -> Mapping[NodePair, Sequence[StatementId]]:
         async with self._database.read(scope) as connection:
-            return await reads.statements_of_pairs(connection, scope, schema.statements.c.predicate, pairs)
+            return await statements_of_pairs(connection, scope, schema.statements.c.predicate, pairs)
 
     async def between(
         self, scope: Scope, pairs: Sequence[NodePair]
     ) -> Mapping[NodePair, Sequence[StatementId]]:
         async with self._database.read(scope) as connection:
-            return await reads.statements_of_pairs(connection, scope, schema.statements.c.object, pairs)
+            return await statements_of_pairs(connection, scope, schema.statements.c.object, pairs)
 
     async def of_predicate(
         self, scope: Scope, predicate: EntityId, target: EntityId | None, page: Page

@@ -1,9 +1,9 @@
 """Writes to the graph's tables: a commit as one transaction, and what forgetting empties."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache
 
-from sqlalchemy import ColumnElement, Delete, Select, Table, bindparam, case, delete, select, update
+from sqlalchemy import ColumnElement, Delete, Table, Update, bindparam, case, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.graph import Span
@@ -14,7 +14,7 @@ from services.stores.graph.port import ClosedSpan, Commit, Forgetting, Revocatio
 from services.stores.graph.sql import schema, values
 from services.stores.graph.sql.conditions import id_chunks
 from services.stores.graph.sql.schema import OPEN, UNKNOWN_START
-from services.stores.sql.rows import Row, check_storable, insert_new, insert_or_update
+from services.stores.sql.rows import Key, Row, check_storable, insert_new, insert_or_update
 from services.stores.storable import is_storable
 
 # Children after what they point at; every writer takes them in this order, so that none deadlocks.
@@ -142,19 +142,27 @@ async def _retell(connection: AsyncConnection, scope: Scope, forgetting: Forgett
         await _empty_reasons(connection, scope, chunk)
 
 
-def _aliases_of(scope: Scope, nodes: Sequence[str] | Select[Any]) -> Delete:
+def _aliases_of(scope: Scope, nodes: Sequence[str]) -> Delete:
     aliases = schema.aliases.c
     return delete(schema.aliases).where(aliases.scope == scope.key, aliases.entity.in_(nodes))
 
 
 async def _drop_forgotten_aliases(connection: AsyncConnection, scope: Scope, commit: Commit) -> None:
     """A commit that is applied late must not name again what a later revision forgot."""
-    node = schema.entities.c
     for chunk in id_chunks(alias.entity for alias in commit.aliases):
-        forgotten = select(node.id).where(
-            node.scope == scope.key, node.id.in_(chunk), node.forgotten_at >= commit.revision
-        )
-        await connection.execute(_aliases_of(scope, forgotten))
+        asked = {"in_scope": scope.key, "ids": chunk, "revision": commit.revision}
+        await connection.execute(_forgotten_aliases(), asked)
+
+
+@cache
+def _forgotten_aliases() -> Delete:
+    aliases, node, this = schema.aliases.c, schema.entities.c, bindparam("in_scope", type_=Key)
+    forgotten = select(node.id).where(
+        node.scope == this,
+        node.id.in_(bindparam("ids", expanding=True)),
+        node.forgotten_at >= bindparam("revision"),
+    )
+    return delete(schema.aliases).where(aliases.scope == this, aliases.entity.in_(forgotten))
 
 
 def _revocations(key: str, commit: Commit) -> list[Row]:
@@ -188,21 +196,8 @@ async def _widen(connection: AsyncConnection, scope: Scope, opened: Sequence[Spa
         hulls[span.statement] = min(first, start), max(last, end)
     if not hulls:
         return
-    columns = schema.statements.c
-    start_bind, end_bind = (
-        bindparam("start", type_=columns.hull_from.type),
-        bindparam("until", type_=columns.hull_to.type),
-    )
-    statement = (
-        update(schema.statements)
-        .where(columns.scope == bindparam("in_scope"), columns.id == bindparam("of"))
-        .values(
-            hull_from=case((columns.hull_from > start_bind, start_bind), else_=columns.hull_from),
-            hull_to=case((columns.hull_to < end_bind, end_bind), else_=columns.hull_to),
-        )
-    )
     await connection.execute(
-        statement,
+        _widening(),
         [
             {"in_scope": scope.key, "of": of, "start": start, "until": end}
             for of, (start, end) in sorted(hulls.items())
@@ -210,11 +205,27 @@ async def _widen(connection: AsyncConnection, scope: Scope, opened: Sequence[Spa
     )
 
 
-async def _close(connection: AsyncConnection, scope: Scope, commit: Commit) -> None:
-    if not commit.closed:
-        return
+@cache
+def _widening() -> Update:
+    columns = schema.statements.c
+    start, until = (
+        bindparam("start", type_=columns.hull_from.type),
+        bindparam("until", type_=columns.hull_to.type),
+    )
+    return (
+        update(schema.statements)
+        .where(columns.scope == bindparam("in_scope"), columns.id == bindparam("of"))
+        .values(
+            hull_from=case((columns.hull_from > start, start), else_=columns.hull_from),
+            hull_to=case((columns.hull_to < until, until), else_=columns.hull_to),
+        )
+    )
+
+
+@cache
+def _closing() -> Update:
     columns = schema.spans.c
-    statement = (
+    return (
         update(schema.spans)
         .where(
             columns.scope == bindparam("in_scope"),
@@ -222,16 +233,21 @@ async def _close(connection: AsyncConnection, scope: Scope, commit: Commit) -> N
             columns.id == bindparam("span"),
             columns.known_to == OPEN,
         )
-        .values(known_to=commit.revision)
+        .values(known_to=bindparam("until"))
     )
+
+
+async def _close(connection: AsyncConnection, scope: Scope, commit: Commit) -> None:
+    if not commit.closed:
+        return
 
     def place(closed: ClosedSpan) -> tuple[str, str]:
         return closed.statement, closed.span
 
     await connection.execute(
-        statement,
+        _closing(),
         [
-            {"in_scope": scope.key, "of": closed.statement, "span": closed.span}
+            {"in_scope": scope.key, "of": closed.statement, "span": closed.span, "until": commit.revision}
             for closed in sorted(commit.closed, key=place)
         ],
     )

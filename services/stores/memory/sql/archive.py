@@ -1,9 +1,10 @@
 """The archive's catalogue in SQL."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import and_, bindparam, func, select, update
+from sqlalchemy import Select, and_, bindparam, func, select, update
 
 from services.domain.ids import Revision, StatementId
 from services.domain.scope import Scope
@@ -68,10 +69,8 @@ class SqlArchiveStore:
         found: list[Moved] = []
         async with self._database.read(scope) as connection:
             for chunk in in_chunks(id for id in dict.fromkeys(statements) if is_storable(id)):
-                query = select(schema.archive).where(
-                    _COLUMNS.scope == scope.key, _COLUMNS.statement.in_(chunk)
-                )
-                found += map(_moved_of, (await connection.execute(query)).mappings())
+                asked = {"in_scope": scope.key, "ids": chunk}
+                found += map(_moved_of, (await connection.execute(_moves_of(), asked)).mappings())
         return sorted(found, key=lambda one: one.statement)
 
     async def archived(self, scope: Scope, page: Page) -> Listed[StatementId]:
@@ -98,6 +97,12 @@ class SqlArchiveStore:
         query = select(func.count()).where(and_(_COLUMNS.scope == scope.key, _IS_ARCHIVED))
         async with self._database.read(scope) as connection:
             return int(await connection.scalar(query) or 0)
+
+
+@cache
+def _moves_of() -> Select[Any]:
+    these = _COLUMNS.statement.in_(bindparam("ids", expanding=True))
+    return select(schema.archive).where(_COLUMNS.scope == bindparam("in_scope"), these)
 
 
 def _latest(moved: Iterable[Moved]) -> Iterable[Moved]:

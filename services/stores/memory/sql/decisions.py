@@ -15,7 +15,7 @@ from services.stores.memory.sql.values import Stored
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
-from services.stores.sql.rows import insert_new
+from services.stores.sql.rows import Row, insert_new
 from services.stores.storable import is_storable
 
 _DECISIONS = schema.decisions.c
@@ -29,7 +29,7 @@ class SqlDecisionLog:
 
     async def record(self, scope: Scope, decisions: Sequence[Decision]) -> None:
         """Adds decisions; those there already are left as they are. Raises UnstorableText."""
-        rows = [{"scope": scope.key, **asdict(decision)} for decision in decisions]
+        rows = decision_rows(scope, decisions)
         async with self._database.write(scope) as connection:
             await insert_new(connection, schema.decisions, rows)
 
@@ -60,6 +60,10 @@ class SqlDecisionLog:
             for chunk in in_chunks(target for target in targets if is_storable(target)):
                 for column in (_DECISIONS.target, _DECISIONS.other):
                     await connection.execute(emptied.where(column.in_(chunk)).values(why=""))
+
+
+def decision_rows(scope: Scope, decisions: Sequence[Decision]) -> list[Row]:
+    return [{"scope": scope.key, **asdict(decision)} for decision in decisions]
 
 
 def _conditions(where: DecisionFilter) -> list[ColumnElement[bool]]:

@@ -1,6 +1,9 @@
 """Fences in SQL, and their check in the transactions of writers."""
 
-from sqlalchemy import select, true, update
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Select, bindparam, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.scope import Scope
@@ -57,11 +60,14 @@ class SqlFenceStore:
 
 async def fence_of(connection: AsyncConnection, scope: Scope, *, hold: bool = False) -> Fence:
     """The fence as it stands; `hold` keeps it so until the transaction ends."""
-    query = select(_FENCES.generation, _FENCES.up).where(_FENCES.scope == scope.key)
-    if hold:
-        query = query.with_for_update(read=True)
-    row = (await connection.execute(query)).one_or_none()
+    row = (await connection.execute(_fence(hold=hold), {"in_scope": scope.key})).one_or_none()
     return Fence() if row is None else Fence(row.generation, row.up)
+
+
+@cache
+def _fence(*, hold: bool) -> Select[Any]:
+    query = select(_FENCES.generation, _FENCES.up).where(_FENCES.scope == bindparam("in_scope"))
+    return query.with_for_update(read=True) if hold else query
 
 
 async def pass_fence(connection: AsyncConnection, scope: Scope, generation: int | None = None) -> None:

@@ -4,7 +4,19 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import Revision
@@ -13,9 +25,10 @@ from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
 from services.stores.errors import WriteConflict
 from services.stores.memory.following import TextState
-from services.stores.memory.port import Head, LogState, RevisionEntry
+from services.stores.memory.port import Decision, Head, LogState, RevisionEntry
 from services.stores.memory.sql import schema
-from services.stores.memory.sql.fences import fence_of, pass_fence
+from services.stores.memory.sql.decisions import decision_rows
+from services.stores.memory.sql.fences import pass_fence
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
@@ -47,16 +60,20 @@ class SqlRevisionLog:
             return await _entry(connection, scope, _REVISIONS.published.is_(False))
 
     async def state(self, scope: Scope, commit_id: str) -> LogState:
+        asked = {"in_scope": scope.key, "commit": commit_id if is_storable(commit_id) else ""}
         async with self._database.read(scope) as connection:
-            last = await _entry(connection, scope)
-            return LogState(
-                current=_published(last),
-                pending=last if last and not last.published else None,
-                done=await _entry(connection, scope, _REVISIONS.commit_id == commit_id)
-                if is_storable(commit_id)
-                else None,
-                generation=(await fence_of(connection, scope)).generation,
-            )
+            rows = (await connection.execute(_state(), asked)).mappings().all()
+        found = [_entry_of(row) for row in rows if row["revision"] is not None]
+        last = max(found, key=lambda entry: entry.revision, default=None)
+        done = [entry for entry in found if entry.commit_id == commit_id]
+        return LogState(
+            current=_published(last),
+            pending=last if last and not last.published else None,
+            done=max(done, key=lambda entry: entry.revision, default=None),
+            generation=rows[0]["generation"] or 0,
+            merged=rows[0]["merged"],
+            archived=rows[0]["archived"],
+        )
 
     async def begin(
         self,
@@ -84,23 +101,26 @@ class SqlRevisionLog:
         }
         async with self._database.write(scope) as connection:
             await pass_fence(connection, scope, generation)
-            last = await _entry(connection, scope)
+            rows = (await connection.execute(_last(), {"in_scope": scope.key})).mappings()
+            last = next(map(_entry_of, rows), None)
             if last and last.revision == after and not last.published:
                 raise WriteConflict("the revision before is not published")
-            if after == (last.revision if last else 0):
-                # Of writers that get here together the first to commit wins, by the primary key.
-                await insert_new(connection, schema.revisions, [row])
+            # Of writers that get here together the first to commit wins, by the primary key.
+            if after == (last.revision if last else 0) and await insert_new(
+                connection, schema.revisions, [row]
+            ):
+                return _entry_of(row)
             entry = await _entry(connection, scope, _this(after + 1))
         if entry is None or entry.commit_id != commit_id:
             raise WriteConflict("another revision was begun")
         return entry
 
-    async def publish(self, scope: Scope, revision: Revision) -> bool:
-        this = and_(_REVISIONS.scope == scope.key, _this(revision), _REVISIONS.published.is_(False))
+    async def publish(self, scope: Scope, revision: Revision, decisions: Sequence[Decision] = ()) -> bool:
+        rows = decision_rows(scope, decisions)
         async with self._database.write(scope) as connection:
-            published = await connection.execute(
-                update(schema.revisions).where(this).values(published=True, payload=b"")
-            )
+            await insert_new(connection, schema.decisions, rows)
+            this = {"in_scope": scope.key, "this": revision}
+            published = await connection.execute(_publishing(), this)
             return bool(published.rowcount)
 
     async def entry(self, scope: Scope, commit_id: str) -> RevisionEntry | None:
@@ -160,6 +180,35 @@ def _head() -> Select[Any]:
         for table in (schema.archive, schema.summaries.session_labels)
     ]
     return select(*(part.scalar_subquery() for part in (latest, generation, *counts)), *any_of)
+
+
+@cache
+def _state() -> Select[Any]:
+    """The last revision and that of a commit, beside the fence's generation; a row though there are none."""
+    this, commit = bindparam("in_scope", type_=Key), bindparam("commit", type_=Key)
+    latest = select(func.max(_REVISIONS.revision)).where(_REVISIONS.scope == this).scalar_subquery()
+    wanted = or_(_REVISIONS.revision == latest, _REVISIONS.commit_id == commit)
+    asked = select(literal_column("1").label("one")).subquery("asked")
+    fence = asked.outerjoin(schema.fences, schema.fences.c.scope == this)
+    beside = fence.outerjoin(schema.revisions, and_(_REVISIONS.scope == this, wanted))
+    any_of = (
+        exists(select(table.c.scope).where(table.c.scope == this)).label(name)
+        for name, table in (("merged", schema.merges), ("archived", schema.archive))
+    )
+    return select(schema.fences.c.generation, schema.revisions, *any_of).select_from(beside)
+
+
+@cache
+def _last() -> Select[Any]:
+    here = select(schema.revisions).where(_REVISIONS.scope == bindparam("in_scope"))
+    return here.order_by(_REVISIONS.revision.desc()).limit(1)
+
+
+@cache
+def _publishing() -> Update:
+    this = and_(_REVISIONS.scope == bindparam("in_scope"), _REVISIONS.revision == bindparam("this"))
+    begun = and_(this, _REVISIONS.published.is_(False))
+    return update(schema.revisions).where(begun).values(published=True, payload=b"")
 
 
 def _this(revision: int) -> ColumnElement[bool]:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, and_, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Select, Table, and_, bindparam, delete, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import DocumentId, EpisodeId, JobId, PassageId, SessionId
@@ -80,13 +81,10 @@ class SqlTextStore(SqlDocumentTexts, SqlFollowedTexts):
             await _save_passages(connection, scope, passages)
 
     async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
-        condition = _EPISODES.scope == scope.key
-        query = select(schema.episodes).where(condition)
-        return await self._by_id(scope, query, _EPISODES.id, ids, values.episode_of)
+        return await self._by_id(scope, schema.episodes, ids, values.episode_of)
 
     async def passages(self, scope: Scope, ids: Sequence[PassageId]) -> Sequence[Passage]:
-        query = select(schema.passages).where(_PASSAGES.scope == scope.key)
-        return await self._by_id(scope, query, _PASSAGES.id, ids, values.passage_of)
+        return await self._by_id(scope, schema.passages, ids, values.passage_of)
 
     async def passages_of(self, scope: Scope, episode: EpisodeId) -> Sequence[Passage]:
         if not is_storable(episode):
@@ -235,17 +233,16 @@ class SqlTextStore(SqlDocumentTexts, SqlFollowedTexts):
     async def _by_id(
         self,
         scope: Scope,
-        query: Select[Any],
-        column: ColumnElement[str],
+        table: Table,
         ids: Sequence[I],
         read: Callable[[Stored], T],
     ) -> list[T]:
         found: dict[str, T] = {}
         async with self._database.read(scope) as connection:
             dialect = connection.dialect.name
-            query = query.where(one_of(dialect, column, "ids"))
             for chunk in _id_chunks(ids, most_of(dialect)):
-                rows = (await connection.execute(query, {"ids": listed(dialect, chunk)})).mappings().all()
+                asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
+                rows = (await connection.execute(_rows_by_id(dialect, table), asked)).mappings().all()
                 found.update((row["id"], read(row)) for row in rows)
         return [found[id] for id in dict.fromkeys(ids) if id in found]
 
@@ -306,6 +303,13 @@ def _chosen(where: EpisodeFilter) -> Iterator[ColumnElement[bool]]:
 
 def _versions(scope: Scope, *where: ColumnElement[bool]) -> Select[Any]:
     return select(schema.versions).where(_VERSIONS.scope == scope.key, *where)
+
+
+@cache
+def _rows_by_id(dialect: str, table: Table) -> Select[Any]:
+    """Those of a scope; made once."""
+    these = one_of(dialect, table.c.id, "ids")
+    return select(table).where(table.c.scope == bindparam("in_scope"), these)
 
 
 def _id_chunks(ids: Iterable[I], size: int = IN_CHUNK) -> Iterator[list[I]]:
