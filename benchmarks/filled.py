@@ -31,7 +31,7 @@ async def fill(resources: Resources, scope: Scope, facts: int) -> Revision:
     """Puts a graph of so many facts into the stores; answers its revision."""
     memory, chance = resources.memory, np.random.default_rng(7)
     revision = Revision(0)
-    for revision, commit, episodes, passages in _batches(scope, facts):
+    for revision, commit, episodes, passages in batches(scope, facts):
         entry = await memory.revisions.begin(
             scope, Revision(revision - 1), f"fill-{revision}", Instant(BEGAN + revision * DAY), b"", "{}"
         )
@@ -56,7 +56,7 @@ async def fill(resources: Resources, scope: Scope, facts: int) -> Revision:
     return revision
 
 
-def _batches(scope: Scope, facts: int) -> Iterator[tuple[Revision, Commit, list[Episode], list[Passage]]]:
+def batches(scope: Scope, facts: int) -> Iterator[tuple[Revision, Commit, list[Episode], list[Passage]]]:
     people = max(1, facts // FACTS_A_PERSON)
     for first in range(0, facts, BATCH):
         revision = Revision(1 + first // BATCH)

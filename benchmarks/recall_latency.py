@@ -13,7 +13,7 @@ import asyncio
 import logging
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -220,32 +220,57 @@ class Bench:
 
 
 async def measure(facts: int, questions: int) -> Figures:
+    """All figures of a graph of so many facts, printed; answers those of the public API, now."""
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        embeddings = stack.enter_context(model_server(0))
-        embedding = EmbeddingSettings(base_url=embeddings, model="test-embedding", dimension=DIMENSION)
-        services = ServiceSettings(data_dir=folder, embedder="openai", embedding=embedding)
-        gateway = GatewaySettings(
-            data_dir=folder, gateway_port=0, tenant_requests_per_second=100_000, admission_wait_seconds=60
-        )
-        resources = await open_resources(services, stack)
-        signer = Signer(b"for a measurement only", resources.now)
-        running = await serve_inprocess(resources, signer)
-        stack.push_async_callback(running.stop)
-        targets = dict.fromkeys(ServiceName, running.target)
-        opened = await open_gateway(gateway, targets, signer, stack, resources.now, "offline")
-        await opened.stores.tenants.create(TENANT, "")
-        _, key = await opened.stores.keys.create(TENANT, "bench", [KeyScope.ERASE])
-        channel = grpc.aio.insecure_channel(opened.target)
-        stack.push_async_callback(channel.close)
-        client = Client(channel, key)
-        await client(GraphServiceStub(channel).CreateGraph, graph_pb2.CreateGraphRequest(graph_id="big"))
-        scope = Scope(TENANT, GraphId("big"))
-        began = time.perf_counter()
-        await fill(resources, scope, facts)
-        print(f"{facts} facts, filled in {time.perf_counter() - began:.0f} s", flush=True)
-        settle()  # as every server does when it has started
-        return await Bench(resources, client, channel, scope, facts).run(questions)
+        return await (await opened_bench(facts, stack)).run(questions)
+
+
+async def measure_public(facts: int, questions: int) -> Mapping[str, Figures]:
+    """Figures of the public API alone, in memory, `now` and `as of` a past date."""
+    async with AsyncExitStack() as stack:
+        bench = await opened_bench(facts, stack)
+        found = {}
+        for name, ask in (("now", bench.public()), ("as of", bench.public(as_of=timestamp(PAST)))):
+            await measured(ask, questions)
+            await asyncio.sleep(10)  # vectors come behind the first answers
+            await measured(ask, questions)
+            found[name] = await measured(ask, questions)
+        return found
+
+
+async def opened_bench(facts: int, stack: AsyncExitStack) -> Bench:
+    """A product over a graph of so many facts; `stack` stops it."""
+    folder = Path(stack.enter_context(TemporaryDirectory()))
+    embeddings = stack.enter_context(model_server(0))
+    embedding = EmbeddingSettings(base_url=embeddings, model="test-embedding", dimension=DIMENSION)
+    services = ServiceSettings(data_dir=folder, embedder="openai", embedding=embedding)
+    gateway = GatewaySettings(
+        data_dir=folder, gateway_port=0, tenant_requests_per_second=100_000, admission_wait_seconds=60
+    )
+    resources = await open_resources(services, stack)
+    signer = Signer(b"for a measurement only", resources.now)
+    running = await serve_inprocess(resources, signer)
+    stack.push_async_callback(running.stop)
+    targets = dict.fromkeys(ServiceName, running.target)
+    opened = await open_gateway(gateway, targets, signer, stack, resources.now, "offline")
+    await opened.stores.tenants.create(TENANT, "")
+    _, key = await opened.stores.keys.create(TENANT, "bench", [KeyScope.ERASE])
+    channel = grpc.aio.insecure_channel(opened.target)
+    stack.push_async_callback(channel.close)
+    client = Client(channel, key)
+    await client(GraphServiceStub(channel).CreateGraph, graph_pb2.CreateGraphRequest(graph_id="big"))
+    scope = Scope(TENANT, GraphId("big"))
+    began = time.perf_counter()
+    await fill(resources, scope, facts)
+    print(f"{facts} facts, filled in {time.perf_counter() - began:.0f} s", flush=True)
+    settle()  # as every server does when it has started
+    return Bench(resources, client, channel, scope, facts)
+
+
+def quiet() -> None:
+    """Nothing is logged but errors: writing lines is no part of what is measured."""
+    logging.getLogger().setLevel(logging.ERROR)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
 
 def main() -> None:
@@ -255,8 +280,7 @@ def main() -> None:
     parser.add_argument("--facts", type=int, nargs="+", default=[5_000, 50_000])
     parser.add_argument("--questions", type=int, default=200)
     arguments = parser.parse_args()
-    logging.getLogger().setLevel(logging.ERROR)
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    quiet()
     first: Figures | None = None
     for facts in arguments.facts:
         now = asyncio.run(measure(facts, arguments.questions))
