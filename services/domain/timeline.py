@@ -12,7 +12,6 @@ from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Instant, Precision
 from services.domain.kernel.alone import alone
 from services.domain.kernel.coarse import begun
-from services.domain.kernel.collecting import uncollected
 from services.domain.kernel.held import Held
 from services.domain.kernel.lives import Life
 from services.domain.kernel.rivals import Contradicts, Rivals
@@ -62,17 +61,6 @@ def timeline(
     statement's object, by which ties are broken. Cost is near that of sorting the records; with a plain
     function for `contradicts`, one call for each pair of statements comes on top.
     """
-    with uncollected():
-        return _timeline(claims, ends, denials, contradicts, content)
-
-
-def _timeline(
-    claims: Iterable[Claim],
-    ends: Iterable[End],
-    denials: Iterable[Denial],
-    contradicts: Contradicts,
-    content: Content,
-) -> tuple[DerivedSpan, ...]:
     claimed, bounded, coarse = _told(claims)
     ended: dict[StatementId, list[End]] = {}
     for end in ends:
