@@ -34,6 +34,7 @@ from sqlalchemy import create_engine, func, inspect, select, table
 from gateway.credits.money import MicroCredits
 from gateway.keys import KeyScope
 from gateway.settings import GatewaySettings
+from gateway.store.follow_ups import FollowUps
 from gateway.up import bring_up
 from palimpsest.bulk import Bulk, Outcome
 from palimpsest.connection import Connection
@@ -134,13 +135,15 @@ def memorybank(data: Path, language: str, days: int | None) -> Corpus:
 
 
 @asynccontextmanager
-async def a_server(folder: Path, vectors: str) -> AsyncIterator[Connection]:
-    """The product with the offline engine; a connection of a tenant with credits."""
+async def a_server(folder: Path, vectors: str) -> AsyncIterator[tuple[Connection, FollowUps]]:
+    """The product with the offline engine: a connection of a tenant with credits, and what follows jobs."""
     async with AsyncExitStack() as stack:
         if vectors == "arrays":
             product = await stack.enter_async_context(a_product(folder, OfflineEngine()))
             tenant = await product.tenant(TENANT, CREDITS)
-            yield await stack.enter_async_context(Connection(product.running.gateway.target, tenant.key))
+            gateway = product.running.gateway
+            connection = await stack.enter_async_context(Connection(gateway.target, tenant.key))
+            yield connection, gateway.stores.follow_ups
             return
         settings = GatewaySettings(data_dir=folder, gateway_port=0, tenant_requests_per_second=100_000)
         running = await bring_up(ServiceSettings(data_dir=folder), settings, stack)
@@ -149,7 +152,8 @@ async def a_server(folder: Path, vectors: str) -> AsyncIterator[Connection]:
         async with stores.ledger.books(TENANT) as books:
             await books.grant(TENANT, "start", MicroCredits(CREDITS), "")
         _, key = await stores.keys.create(TENANT, "corpora", [KeyScope.ERASE])
-        yield await stack.enter_async_context(Connection(running.gateway.target, key))
+        connection = await stack.enter_async_context(Connection(running.gateway.target, key))
+        yield connection, stores.follow_ups
 
 
 async def take_in(connection: Connection, corpus: Corpus, run: int) -> Tally:
@@ -239,6 +243,12 @@ def show(corpus: Corpus, tally: Tally) -> None:
         print(f"    FAILED {failure}")
 
 
+async def followed(follow_ups: FollowUps) -> None:
+    """Waits until summaries, titles, labels and personas are made."""
+    while await follow_ups.waiting():  # noqa: ASYNC110  # it rings no bell
+        await asyncio.sleep(0.5)
+
+
 async def balance(connection: Connection) -> tuple[int, int]:
     answer = await connection.call(connection.credits.GetBalance, credits_pb2.GetBalanceRequest())
     return answer.balance.available_micros, answer.balance.held_micros
@@ -250,12 +260,13 @@ async def measure(data: Path, sessions: int | None, vectors: str) -> list[str]:
     misses: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        async with a_server(folder, vectors) as connection:
+        async with a_server(folder, vectors) as (connection, follow_ups):
             print("first run")
             for corpus in corpora:
                 tally = await take_in(connection, corpus, 1)
                 show(corpus, tally)
                 misses += tally.failures
+            await followed(follow_ups)
             before, held, money = (
                 rows(folder),
                 await graph_counts(connection, corpora),
@@ -270,6 +281,7 @@ async def measure(data: Path, sessions: int | None, vectors: str) -> list[str]:
                 misses += tally.failures
                 if tally.spent_micros:
                     misses.append(f"{corpus.name}: the second run cost {tally.spent_micros} micro-credits")
+            await followed(follow_ups)
             after = rows(folder)
             misses += [
                 f"{one}: {before.get(one, 0)} rows, then {value}"

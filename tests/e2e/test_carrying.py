@@ -202,6 +202,7 @@ async def test_a_graph_is_taken_out_and_brought_back_as_it_was(product: Product,
     assert event.request_id == "import"
 
 
+@pytest.mark.slow
 async def test_the_same_import_again_is_the_same_job(product: Product, memory: Memory) -> None:
     out, there = await exported(memory), await product.tenant(f"tenant-{next(_numbers)}")
     first = await imported(there, out.messages("copy", "import"))

@@ -13,6 +13,7 @@ from tests.builders import on
 from tests.doubles.product import Product, a_product
 from tests.e2e.stories import Line, Said, Story, lines, talk, tell
 from tests.e2e.talking import ASSISTANT, USER, Memory, balance, day, day_of
+from tests.examples import sampled
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -141,7 +142,11 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize("story", TOLD, ids=lambda story: story.name)
+CASES = [story for story in TOLD if ":" not in story.name]
+BROTHERS = [story for story in TOLD if ":" in story.name]
+
+
+@pytest.mark.parametrize("story", [*CASES, *sampled(BROTHERS)], ids=lambda story: story.name)
 async def test_what_was_said_holds_with_its_dates_and_nothing_else(memory: Memory, story: Story) -> None:
     for job in await tell(memory, story.lines):
         assert job.state == job_pb2.JOB_STATE_SUCCEEDED

@@ -31,7 +31,8 @@ from tests.e2e.faults import (
 )
 from tests.examples import sampled
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+# Every day the full profile has the like (test_model_malformed).
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 HASTY = "Hasty"
 """In the names of those whose model must answer within half a second."""

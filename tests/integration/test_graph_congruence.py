@@ -110,7 +110,7 @@ def torn(draw: st.DrawFn, commit: Commit) -> Commit:
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=one_in(20), suppress_health_check=SLOW)
+@settings(max_examples=one_in(40), suppress_health_check=SLOW)
 @given(data=st.data())
 async def test_the_same_history_reads_the_same(pair: Pair, data: st.DataObject) -> None:
     make = Maker(a_scope("history"))
@@ -243,7 +243,7 @@ async def faulty(graphd_double: Graphd, tmp_path: Path) -> AsyncIterator[tuple[G
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=one_in(20), suppress_health_check=SLOW)
+@settings(max_examples=one_in(40), suppress_health_check=SLOW)
 @given(data=st.data())
 async def test_a_fault_at_any_call_of_a_write_is_repaired_by_repeating_it(
     faulty: tuple[Graphd, Pair], data: st.DataObject

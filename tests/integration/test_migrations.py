@@ -32,6 +32,7 @@ from services.stores.sql.migrations import (
 )
 from tests.doubles.schemas import SCHEMAS
 from tests.doubles.sql_writer import make_tables
+from tests.examples import sampled
 from tests.integration.catalogs import catalog
 from tests.machine import ROOT
 
@@ -111,6 +112,7 @@ async def test_each_revision_goes_down_and_up_again(
     assert left[BASE] == frozenset()
 
 
+@pytest.mark.slow
 async def test_a_store_of_this_version_is_left_alone(engine: AsyncEngine, schema: Schema) -> None:
     await open_schema(engine, schema, migrate=True)
     assert await upgrade(engine, schema) == Migrated(schema.component, schema.head, schema.head)
@@ -196,6 +198,7 @@ async def test_a_server_that_may_not_migrate_names_who_does(
         await open_schema(engine, schema, migrate=False)
 
 
+@pytest.mark.slow
 async def test_a_store_of_a_later_version_is_left_alone(engine: AsyncEngine, schema: Schema) -> None:
     await upgrade(engine, schema)
     async with Database(engine, "test").write(Across("test")) as connection:
@@ -210,7 +213,7 @@ async def test_a_store_of_a_later_version_is_left_alone(engine: AsyncEngine, sch
             await attempt
 
 
-@pytest.mark.parametrize("adopted", [False, True], ids=["empty", "adopted"])
+@pytest.mark.parametrize("adopted", sampled([False, True]), ids=["empty", "adopted"])
 async def test_the_told_sql_does_what_a_migration_does(
     engine: AsyncEngine, schema: Schema, sql_url: str, other_url: str, adopted: bool
 ) -> None:

@@ -18,6 +18,7 @@ from services.stores.vectors.lite import (
     LiteServerFailed,
     PortInUse,
 )
+from tests.examples import sampled
 from tests.machine import ROOT
 
 pytestmark = pytest.mark.milvus
@@ -44,7 +45,7 @@ def gone(pid: int, seconds: float = 30) -> bool:
     return False
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("end", sampled([signal.SIGKILL, signal.SIGTERM]))
 def test_the_server_ends_when_its_parent_does(tmp_path: Path, end: signal.Signals) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT, text=True
@@ -78,6 +79,7 @@ def test_a_data_directory_has_one_server(tmp_path: Path) -> None:
         assert server.running
 
 
+@pytest.mark.slow
 def test_of_two_started_at_once_one_is_refused(tmp_path: Path) -> None:
     servers: list[LiteServer] = []
     errors: list[LiteServerError] = []
@@ -100,6 +102,7 @@ def test_of_two_started_at_once_one_is_refused(tmp_path: Path) -> None:
             server.stop()
 
 
+@pytest.mark.slow
 def test_a_start_waits_for_a_former_owner_to_let_go(tmp_path: Path) -> None:
     first = LiteServer.start(tmp_path / "data", tmp_path / "log")
     ending = threading.Timer(0.3, first.stop)
@@ -134,6 +137,7 @@ def test_a_server_that_is_too_slow_is_ended(tmp_path: Path) -> None:
         assert server.running
 
 
+@pytest.mark.slow
 def test_stopping_twice_is_the_same(tmp_path: Path) -> None:
     server = LiteServer.start(tmp_path / "data", tmp_path / "log")
     server.stop()

@@ -121,7 +121,7 @@ def cold_of(memory: Memory) -> Recall:
 
 
 @pytest.mark.timeout(600)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(20), deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(40), deadline=None)
 @given(happens=st.lists(acts, min_size=1, max_size=9))
 async def test_answers_from_memory_are_those_of_the_stores(memory: Memory, happens: list[Act]) -> None:
     """Whatever was told, ended, deleted and merged, and whenever between it the graph was loaded."""

@@ -78,7 +78,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         yield Scene(product, tenant, faults, itertools.count())
 
 
-DAILY = [("graph", Lost.ANSWER), ("memory", Lost.REQUEST)]
+DAILY = [("graph", Lost.ANSWER)]
 LOSSES = [
     pytest.param(
         component,
