@@ -19,7 +19,7 @@ from services.stores.memory.port import TextStore
 from services.stores.paging import Page
 
 _ATTEMPTS = 5
-"""Tries to delete a version while others delete the version that would keep some of it."""
+"""Tries to delete a version while others delete the version that would keep some of it, or give it more."""
 _BETWEEN = "\n\n"
 _ALL = 2**31 - 1
 """Above every version's number."""
@@ -92,7 +92,8 @@ class Deletions:
             there = [one.id for one in episodes if one.deleted_at is None]
             lines = [line for id in there for line in await self._text.passages_of(scope, id)]
             await self._index.remove(scope, [line for line in lines if line.id not in stays])
-        return await self._text.delete_versions(scope, document, version, kept, self._now())
+        seen = [one.id for one in episodes]
+        return await self._text.delete_versions(scope, document, version, seen, kept, self._now())
 
     async def _kept(
         self, scope: Scope, document: DocumentId, version: int, episodes: Sequence[Episode]

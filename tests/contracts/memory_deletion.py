@@ -23,6 +23,8 @@ from tests.contracts.memory_base import (
     whole_passage,
 )
 
+EVERY = [EpisodeId(f"e{number}") for number in (1, 2, 3)]
+
 
 class DeletionContract:
     """What deleting an episode removes, and what can't bring it back."""
@@ -128,7 +130,7 @@ class DocumentsContract:
         await _three_versions(memory)
         kept = replace(await _read(memory, "e1"), id=EpisodeId("kept"), version=2, text="said 1")
         moved = passage("p1", "kept", text="said 1")
-        gone = await memory.text.delete_versions(SCOPE, DOCUMENT, 1, ([kept], [moved]), NOW)
+        gone = await memory.text.delete_versions(SCOPE, DOCUMENT, 1, EVERY, ([kept], [moved]), NOW)
         assert gone == TextGone(1, 1)
         assert await memory.text.passages(SCOPE, [PassageId("p1"), PassageId("q1")]) == [moved]
         assert [one.id for one in await memory.text.of_document(SCOPE, DOCUMENT, 2)] == ["e2", "kept"]
@@ -138,23 +140,38 @@ class DocumentsContract:
         assert second is not None
         assert second.text == version(2).text
         assert await memory.text.last_version(SCOPE, DOCUMENT) == 3
-        again = await memory.text.delete_versions(SCOPE, DOCUMENT, 1, ([], []), NOW)
+        again = await memory.text.delete_versions(SCOPE, DOCUMENT, 1, EVERY, ([], []), NOW)
         assert again == TextGone(0, 0)
         assert [one.id for one in await memory.text.of_document(SCOPE, DOCUMENT, 1)] == ["e1"]
 
     async def test_nothing_is_kept_by_a_version_that_is_gone(self, memory: SqlMemory) -> None:
         await _three_versions(memory)
-        await memory.text.delete_versions(SCOPE, DOCUMENT, 2, ([], []), NOW)
+        await memory.text.delete_versions(SCOPE, DOCUMENT, 2, EVERY, ([], []), NOW)
         kept = replace(await _read(memory, "e1"), id=EpisodeId("kept"), version=2)
         with pytest.raises(WriteConflict):
             await memory.text.delete_versions(
-                SCOPE, DOCUMENT, 1, ([kept], [passage("p1", "kept", text="said 1")]), NOW
+                SCOPE, DOCUMENT, 1, EVERY, ([kept], [passage("p1", "kept", text="said 1")]), NOW
             )
         assert len(await memory.text.passages_of(SCOPE, EpisodeId("e1"))) == 2
 
+    @pytest.mark.parametrize("version", [2, None])
+    async def test_nothing_goes_that_who_deletes_has_not_seen(
+        self, memory: SqlMemory, version: int | None
+    ) -> None:
+        await _three_versions(memory)
+        late = replace(await _read(memory, "e1"), id=EpisodeId("late"), version=2)
+        await memory.text.save(SCOPE, [late], [], None)
+        with pytest.raises(WriteConflict):
+            await memory.text.delete_versions(SCOPE, DOCUMENT, version, EVERY, ([], []), NOW)
+        left = await memory.text.of_document(SCOPE, DOCUMENT)
+        assert [one.deleted_at for one in left] == [None] * 4
+        assert len(await memory.text.version_heads(SCOPE, DOCUMENT)) == 3
+
     async def test_a_deleted_document_leaves_ids_and_no_text(self, memory: SqlMemory) -> None:
         await _three_versions(memory)
-        assert await memory.text.delete_versions(SCOPE, DOCUMENT, None, ([], []), NOW) == TextGone(3, 6)
+        assert await memory.text.delete_versions(SCOPE, DOCUMENT, None, EVERY, ([], []), NOW) == TextGone(
+            3, 6
+        )
         assert await memory.text.latest_version(SCOPE, DOCUMENT) is None
         left = await memory.text.of_document(SCOPE, DOCUMENT)
         assert [(one.id, one.text, one.deleted_at) for one in left] == [

@@ -1,6 +1,6 @@
 """The port of documents and sources as wholes: what is listed of them, and what goes with them at once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,13 +60,16 @@ class DocumentTexts(Protocol):
         scope: Scope,
         document: DocumentId,
         version: int | None,
+        seen: Collection[EpisodeId],
         keeping: tuple[Sequence[Episode], Sequence[Passage]],
         at: Instant,
     ) -> TextGone:
         """Removes a version (None: every one) of a document with its episodes, in one transaction.
 
-        Of the passages, those in `keeping` stay, as they are there: with episodes of another version, which
-        are saved. The texts of other versions stay whole: they say themselves what they say. Idempotent.
-        Raises WriteConflict, with nothing written, when a version that would keep something is gone.
+        `seen` are the episodes that the caller has looked at, and revokes. Of the passages, those in
+        `keeping` stay, as they are there: with episodes of another version, which are saved. The
+        texts of other versions stay whole: they say themselves what they say. Idempotent.
+        Raises WriteConflict, with nothing written, when a version that would keep something is gone, or an
+        episode has come that is not in `seen`.
         """
         ...

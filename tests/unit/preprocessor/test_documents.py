@@ -1,9 +1,12 @@
 """Documents, their versions and running summaries, on a real store in SQLite."""
 
+from typing import Any
+
 import pytest
 
 from palimpsest.internal.v1 import preprocessor_pb2 as pb
 from services.domain.errors import DocumentNotFound
+from services.domain.ids import DocumentId
 from services.domain.instants import Instant
 from services.domain.memory import DocumentVersion, Episode, Passage
 from services.domain.scope import Scope
@@ -164,3 +167,44 @@ async def test_any_version_of_a_document_can_be_read(bench: Bench) -> None:
     for scope, id, version in ((SCOPE, "atlas", 3), (SCOPE, "other", 0), (TWIN, "atlas", 0)):
         with pytest.raises(DocumentNotFound):
             await bench.service.get_document(scope, pb.GetDocumentRequest(document_id=id, version=version))
+
+
+async def test_what_a_version_is_given_while_it_is_deleted_goes_with_it_or_on_to_the_next(
+    bench: Bench,
+) -> None:
+    for number, text in enumerate(("One.\n\nTwo.", "One.", "One.\n\nThree.")):
+        await bench.document(f"j{number}", text)
+
+    class Hurried:
+        """The first version is deleted just after the second was looked at."""
+
+        def __init__(self) -> None:
+            self.done = False
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(bench.text, name)
+
+        async def of_document(self, *asked: Any) -> object:
+            found = await bench.text.of_document(*asked)
+            if not self.done:
+                self.done = True
+                await delete(bench.service, 1)
+            return found
+
+    async def delete(service: Preprocessor, version: int) -> pb.DeleteDocumentTextResponse:
+        asked = pb.DeleteDocumentTextRequest(document_id="atlas", version=version)
+        return await service.delete_document_text(SCOPE, asked)
+
+    service = Preprocessor(
+        Hurried(),  # type: ignore[arg-type]  # passes on what it does not change
+        bench.vectors,
+        HashEmbedder(64),
+        lambda: Instant(bench.clock),
+        bench.memory,
+    )
+    gone = await delete(service, 2)
+    seconds = await bench.text.of_document(SCOPE, DocumentId("atlas"), 2)
+    assert {one.id for one in seconds} == set(gone.episode_ids)
+    assert all(one.deleted_at is not None for one in seconds)
+    thirds = await bench.text.of_document(SCOPE, DocumentId("atlas"), 3)
+    assert sorted(one.text for one in thirds) == ["One.", "Three."]

@@ -1,6 +1,6 @@
 """Documents and sources as wholes, as rows: see services/stores/memory/documents.py."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, LargeBinary, and_, cast, delete, func, or_, select, update
@@ -72,6 +72,7 @@ class SqlDocumentTexts:
         scope: Scope,
         document: DocumentId,
         version: int | None,
+        seen: Collection[EpisodeId],
         keeping: tuple[Sequence[Episode], Sequence[Passage]],
         at: Instant,
     ) -> TextGone:
@@ -90,6 +91,8 @@ class SqlDocumentTexts:
                 found &= _EPISODES.version == version
             chosen = select(_EPISODES.id).where(found).order_by(_EPISODES.id).with_for_update()
             ids = [EpisodeId(id) for id in (await connection.execute(chosen)).scalars()]
+            if not set(ids) <= set(seen):
+                raise WriteConflict("an episode came meanwhile")
             await _keep(connection, scope, ids, *keeping)
             gone = await _empty(connection, scope, ids, [one.id for one in keeping[1]], at)
             await connection.execute(delete(schema.versions).where(these))
