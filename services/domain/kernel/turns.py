@@ -78,9 +78,9 @@ class Turns:
     def _cut_by_denials(self) -> set[int]:
         cut: set[int] = set()
         for number, stay in enumerate(self.stays):
-            if stay.end < AFTER:
-                self._over.setdefault(stay.end, []).append(number)
             if not self._denied.cuts(stay):
+                if stay.end < AFTER:
+                    self._over.setdefault(stay.end, []).append(number)
                 continue
             object, attested_at = stay.object, stay.attested_at
             cut.add(number)
@@ -89,7 +89,7 @@ class Turns:
                 if first < last:
                     for start, end in self._denied.left_of(object, attested_at, first, last):
                         self._pieces.append((start, number, end, asserted))
-                        if end != stay.end:
+                        if end < AFTER:
                             self._over.setdefault(end, []).append(number)
         self._pieces.sort(reverse=True)
         return cut

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from services.domain.instants import Precision
 from services.domain.kernel.alone import alone
@@ -13,7 +13,7 @@ from services.domain.kernel.stays import Denied, Stay
 from services.domain.kernel.sweep import Sweep
 from services.domain.kernel.unended import Unended
 from services.domain.timeline import timeline
-from tests.unit.domain.given import claim, day, denial
+from tests.unit.domain.given import claim, day, denial, end
 from tests.unit.domain.worlds import PAIRS, World, worlds
 
 
@@ -30,13 +30,37 @@ def facts(held: Held, stays: list[Stay]) -> tuple[object, ...]:
     )
 
 
-@settings(derandomize=settings().max_examples < 2_000)  # the long run draws anew
 @given(worlds(most=40))
 def test_taking_turns_is_the_sweep_where_each_contradicts_all_others(world: World) -> None:
     records = world.claims(), world.ends(), world.denials()
     slot = Rivals(slots={record.statement: "slot" for record in world.records})
     pairs = Rivals(judged=both_ways(PAIRS))
     assert timeline(*records, slot) == timeline(*records, pairs)
+
+
+def test_what_is_wholly_denied_makes_no_room() -> None:
+    claims = [
+        claim("present", "Oslo", None, None, "2022-12-30"),
+        claim("again", "Oslo", "2023-02-01", "2023-04-01", "2022-12-30", "2023-04-01"),
+        claim("denied", "Paris", None, "2023-03-01", "2022-12-30", end_precision=Precision.DAY),
+        claim(
+            "between",
+            "Rome",
+            "2023-01-09",
+            "2023-01-01",
+            "2023-07-01",
+            "2023-03-01",
+            end_precision=Precision.QUARTER,
+        ),
+    ]
+    ends, denials = (
+        [end("over", "Oslo", "2022-12-30", "2022-12-30")],
+        [denial("no", "Paris", None, None, "2022-12-30")],
+    )
+    slot = Rivals(slots=dict.fromkeys(("Oslo", "Paris", "Rome"), "slot"))
+    spans = timeline(claims, ends, denials, slot)
+    assert spans == timeline(claims, ends, denials, Rivals(judged=both_ways(PAIRS)))
+    assert (spans[-1].statement, spans[-1].start_precision) == ("Oslo", Precision.INSTANT)
 
 
 @given(worlds(most=20))

@@ -107,6 +107,7 @@ async def test_a_place_that_is_held_too_long_is_handed_on_once() -> None:
 
 async def test_while_the_loop_is_late_nobody_is_taken_for_waiting() -> None:
     places = Places(1, 5, LONG, held_seconds=0.001)
+    places.learn(100 * LATE_SECONDS)  # before anybody has held a place for as long
     slow, other = await arrived(places, "a", "b")
     for _ in range(20):
         places.learn(100 * LATE_SECONDS)
