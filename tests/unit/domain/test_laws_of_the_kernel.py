@@ -57,7 +57,7 @@ def test_what_is_wholly_denied_makes_no_room() -> None:
         [end("over", "Oslo", "2022-12-30", "2022-12-30")],
         [denial("no", "Paris", None, None, "2022-12-30")],
     )
-    slot = Rivals(slots=dict.fromkeys(("Oslo", "Paris", "Rome"), "slot"))
+    slot = Rivals(slots={each.statement: "slot" for each in claims})
     spans = timeline(claims, ends, denials, slot)
     assert spans == timeline(claims, ends, denials, Rivals(judged=both_ways(PAIRS)))
     assert (spans[-1].statement, spans[-1].start_precision) == ("Oslo", Precision.INSTANT)
