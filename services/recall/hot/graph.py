@@ -16,6 +16,7 @@ from services.recall.hot.packing import (
     Told,
     age,
     belief,
+    cut,
     nodes_of,
     packed,
     recorded,
@@ -25,7 +26,6 @@ from services.recall.hot.packing import (
     told,
     within,
 )
-from services.recall.hot.steps import beyond, cut, via
 from services.stores.graph.port import (
     AsOf,
     NodePair,
@@ -36,6 +36,7 @@ from services.stores.graph.port import (
     Together,
     with_groups,
 )
+from services.stores.graph.steps import beyond, via
 from services.stores.vectors.port import VectorFilter
 from services.stores.vectors.rows import NEVER, digest, entity_text, statement_text
 

@@ -6,14 +6,14 @@ Statements, spans and sources of claims are in one piece, since every view needs
 import marshal
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NewType, TypeVar
 
 from services.domain.graph import GraphAspect, Literal, LiteralKind, Span, Statement
 from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.instants import Instant, Precision
 from services.domain.records import Claim, Denial, End, EndReason, Source, Verdict
-from services.stores.graph.port import Records
+from services.stores.graph.port import Records, StatementView
 
 Packed = NewType("Packed", bytes)
 Nodes = tuple[EntityId, EntityId, EntityId | None]
@@ -136,6 +136,12 @@ def starts(span: Span) -> int:
 
 def stops(span: Span) -> int:
     return OPEN if span.invalid_at is None else span.invalid_at
+
+
+def cut(view: StatementView, before: int, after: int) -> StatementView:
+    """The view with those of its spans alone that start before the one and stop after the other."""
+    spans = [span for span in view.spans if starts(span) < before and stops(span) > after]
+    return view if len(spans) == len(view.spans) else replace(view, spans=tuple(spans))
 
 
 def pack(values: tuple[Any, ...]) -> Packed:

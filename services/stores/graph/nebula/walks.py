@@ -7,7 +7,6 @@ not fill a level, the server sieves the rest by hulls: most of an old hub's stat
 
 from collections.abc import AsyncIterator, Collection, Sequence
 
-from services.domain.graph import EntityType
 from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
 from services.stores.graph.nebula import joins, layout, reads
@@ -16,6 +15,7 @@ from services.stores.graph.nebula.sessions import Sessions
 from services.stores.graph.nebula.statements import Window
 from services.stores.graph.nebula.vids import Kind, vids
 from services.stores.graph.port import AsOf, StatementView, Step, Together, with_groups
+from services.stores.graph.steps import beyond, via
 
 LARGEST_CHECK = 500
 """Views that are read at once to be checked."""
@@ -39,9 +39,9 @@ async def walk(
         if not frontier or per_level < 1:
             break
         level = await _level(sessions, scope, frontier, at, met, per_level)
-        steps += [Step(view, hop, _via(view, frontier)) for view in level]
+        steps += [Step(view, hop, via(view, frontier)) for view in level]
         met.update(view.statement.id for view in level)
-        frontier = with_groups(_beyond(level, visited), together)
+        frontier = with_groups(beyond(level, visited), together)
         visited |= frontier
     return steps
 
@@ -81,14 +81,3 @@ async def _newest(
             async for some in joins.windows(sessions, [anchors], ENDS, sieved):
                 yield some
             return
-
-
-def _via(view: StatementView, frontier: Collection[EntityId]) -> EntityId:
-    if view.subject.id in frontier or view.object is None:
-        return view.subject.id
-    return view.object.id
-
-
-def _beyond(level: Sequence[StatementView], visited: Collection[EntityId]) -> set[EntityId]:
-    ends = [node for view in level for node in (view.subject, view.object) if node is not None]
-    return {node.id for node in ends if node.type is not EntityType.PREDICATE and node.id not in visited}

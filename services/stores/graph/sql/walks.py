@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, bindparam, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from services.domain.graph import EntityType
 from services.domain.ids import EntityId, StatementId
 from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
-from services.stores.graph.port import AsOf, StatementView, Step, Together, with_groups
+from services.stores.graph.port import AsOf, Step, Together, with_groups
 from services.stores.graph.sql import schema
 from services.stores.graph.sql.conditions import has_span, window
 from services.stores.graph.sql.reads import views
+from services.stores.graph.steps import beyond, via
 from services.stores.sql.rows import Int64, Key
 from services.stores.storable import is_storable
 
@@ -42,9 +42,9 @@ async def walk(
         level = await views(
             connection, scope, await _level(connection, scope, frontier, at, met, per_level), at
         )
-        steps += [Step(view, hop, _via(view, frontier)) for view in level]
+        steps += [Step(view, hop, via(view, frontier)) for view in level]
         met.update(view.statement.id for view in level)
-        frontier = with_groups(_beyond(level, visited), together)
+        frontier = with_groups(beyond(level, visited), together)
         visited |= frontier
     return steps
 
@@ -111,14 +111,3 @@ def _newest_at(of_node: ColumnElement[bool]) -> Select[Any]:
         .order_by(columns.created_at.desc(), columns.id.desc())
         .limit(bindparam("most", type_=Int64))
     )
-
-
-def _via(view: StatementView, frontier: Collection[EntityId]) -> EntityId:
-    if view.subject.id in frontier or view.object is None:
-        return view.subject.id
-    return view.object.id
-
-
-def _beyond(level: Sequence[StatementView], visited: Collection[EntityId]) -> set[EntityId]:
-    ends = [node for view in level for node in (view.subject, view.object) if node is not None]
-    return {node.id for node in ends if node.type is not EntityType.PREDICATE and node.id not in visited}
