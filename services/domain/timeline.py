@@ -11,13 +11,13 @@ from typing import Final, NamedTuple, cast
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Instant, Precision
 from services.domain.kernel.alone import alone
+from services.domain.kernel.chapters import by_chapters
 from services.domain.kernel.coarse import begun
 from services.domain.kernel.held import Held
 from services.domain.kernel.lives import Life
 from services.domain.kernel.rivals import Contradicts, Rivals
 from services.domain.kernel.stays import AFTER, BEFORE, Content, Denied, Stay
 from services.domain.kernel.sweep import Sweep
-from services.domain.kernel.turns import Turns
 from services.domain.kernel.unended import Unended, exact
 from services.domain.kernel.unknown import unknown_starts
 from services.domain.records import Claim, Denial, End
@@ -91,7 +91,7 @@ def timeline(
         stays = _lived(stays, lives, rivals, denied)
     spans: list[DerivedSpan] = []
     for group in rivals.groups(object for object in objects if stays[object]):
-        spans += _spans(*_held([stays[object] for object in group], denied, rivals, content))
+        spans += _spans(_held([stays[object] for object in group], denied, rivals, content))
     starts = list(map(_start, spans))
     if any(after <= before for before, after in pairwise(starts)):
         spans.sort(key=lambda span: (_start(span), content(span.statement), span.statement))
@@ -114,18 +114,15 @@ def _told(
     return claimed, bounded, coarse
 
 
-def _held(
-    group: Sequence[Sequence[Stay]], denied: Denied, rivals: Rivals, content: Content
-) -> tuple[list[Held], Sequence[Stay]]:
-    """What holds when of some objects' stays, and the stays that `first` counts in."""
+def _held(group: Sequence[Sequence[Stay]], denied: Denied, rivals: Rivals, content: Content) -> list[Held]:
+    """What holds when of some objects' stays."""
     if len(group) == 1:
-        return alone(group[0], denied), group[0]
+        return alone(group[0], denied)
     stays = [stay for of_object in group for stay in of_object]
     objects = [of_object[0].object for of_object in group]
     if rivals.all_contradict(objects):
-        turns = Turns(stays, denied, content)
-        return turns.run(), turns.stays
-    return Sweep(stays, denied, rivals, content).run(), stays
+        return by_chapters(stays, denied, content)
+    return Sweep(stays, denied, rivals, content).run()
 
 
 def _lived(
@@ -147,7 +144,7 @@ def _start(span: DerivedSpan) -> int:
     return BEFORE if span.valid_at is None else span.valid_at
 
 
-def _spans(held: Iterable[Held], stays: Sequence[Stay]) -> list[DerivedSpan]:
+def _spans(held: Iterable[Held]) -> list[DerivedSpan]:
     spans = []
     for each in held:
         struck = each.struck_by
@@ -157,8 +154,8 @@ def _spans(held: Iterable[Held], stays: Sequence[Stay]) -> list[DerivedSpan]:
                     each.object,
                     None if each.start == BEFORE else each.start,
                     None if each.end == AFTER else each.end,
-                    stays[each.first].record,
-                    each.ended_by if struck is None else stays[struck.first].record,
+                    each.started_by,
+                    each.ended_by if struck is None else struck.started_by,
                     False,
                     each.precision,
                     each.end_precision if struck is None else struck.precision,

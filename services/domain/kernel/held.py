@@ -1,10 +1,13 @@
 """Held: an unbroken period in which an object holds, what began it and what ended it."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Precision
 from services.domain.kernel.stays import AFTER, Denied, Stay
+
+_NOBODY: Final = RecordId("")
 
 
 class Held:
@@ -19,6 +22,7 @@ class Held:
         "object",
         "precision",
         "start",
+        "started_by",
         "struck_by",
     )
 
@@ -27,7 +31,9 @@ class Held:
         self.start = start
         self.end = AFTER
         self.first = -1
-        """The earliest attested of its stays, as an index of theirs; below 0 while it isn't known."""
+        """The earliest attested of its stays, as the sweep numbers them; below 0 while it isn't known."""
+        self.started_by = _NOBODY
+        """That stay's record, once the period is over."""
         self.precision = Precision.INSTANT
         self.assumed = False
         self.ended_by: RecordId | None = None
@@ -48,6 +54,10 @@ class Held:
         """Says how fine the start is known by the ends of rivals that are over there."""
         endings = [stay.ending for stay in ended if stay.ending is not None and stay.end == self.start]
         self.precision = min((ending.precision for ending in endings), default=Precision.INSTANT)
+
+    def struck_off_by(self, other: "Held") -> None:
+        """It would have gone on, but another takes over where that begins."""
+        self.end, self.ended_by, self.struck_by = other.start, None, other
 
     def ended_with(self, stays: Iterable[Stay], denied: Denied) -> None:
         """Says why the last stays are over: by the earliest attested end, else the denial."""

@@ -61,7 +61,7 @@ class Sweep:
         self._done: list[Held] = []
 
     def run(self) -> list[Held]:
-        """What holds when, unordered. The `first` of each is an index into the stays."""
+        """What holds when, unordered."""
         starts, ends, lasts = self._starts, list(self._ends), [stay.last for stay in self._stays]
         starting = sorted(range(len(starts)), key=starts.__getitem__, reverse=True)
         ending = sorted(range(len(ends)), key=ends.__getitem__, reverse=True)
@@ -174,6 +174,7 @@ class Sweep:
             held = lane.held
             assert held is not None, "what holds was opened"
             held.end, lane.held = now, None
+            held.started_by = self._stays[held.first].record
             self._done.append(held)
             if self._top_pair(lane.starts, now) is not None:
                 striker = next(other for other in holding if self._rivals(object, other))

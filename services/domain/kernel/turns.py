@@ -9,11 +9,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import groupby
+from operator import attrgetter
+from typing import Final
 
 from services.domain.ids import StatementId
 from services.domain.kernel.held import Held
 from services.domain.kernel.stays import AFTER, BEFORE, Content, Denied, Stay
 
+_START: Final = attrgetter("start")
+_ATTESTED_AT: Final = attrgetter("attested_at")
+_ATTESTED_AND_START: Final = attrgetter("attested_at", "start")
 _UNBEGUN = BEFORE + 1
 _NONE: Sequence[int] = ()
 
@@ -36,38 +41,38 @@ class Turns:
     """One use: `run`. `content` gives an object's text, by which ties are broken."""
 
     def __init__(self, stays: Sequence[Stay], denied: Denied, content: Content) -> None:
-        self.stays = _by_attestation([stay for stay in stays if stay.start < stay.end], content)
+        self._stays = _by_attestation([stay for stay in stays if stay.start < stay.end], content)
         """By their numbers; `first` of what is held is one."""
         self._denied = denied
-        self._count = max(1, len(self.stays))
+        self._count = max(1, len(self._stays))
         numbers: dict[StatementId, int] = {}
-        self._of = [numbers.setdefault(stay.object, len(numbers)) for stay in self.stays]
+        self._of = [numbers.setdefault(stay.object, len(numbers)) for stay in self._stays]
         """The object of each stay, by number."""
         self._objects = max(1, len(numbers))
-        self._starts = [stay.start for stay in self.stays]
-        self._turns = [stay.last for stay in self.stays]
+        self._starts = [stay.start for stay in self._stays]
+        self._turns = [stay.last for stay in self._stays]
         """When each only persists."""
-        self._lives = [stay.end for stay in self.stays]
+        self._lives = [stay.end for stay in self._stays]
         """Until when what has begun of a stay goes on; BEFORE once it has lapsed."""
         self._lasts = list(self._turns)
         """The same of its asserted part."""
-        self._bounded = [-self._count if stay.stated_end else 0 for stay in self.stays]
+        self._bounded = [-self._count if stay.stated_end else 0 for stay in self._stays]
         self._over: dict[int, list[int]] = {}
         """By instant, the stays that are over there or denied from there on."""
         self._pieces: list[tuple[int, int, int, bool]] = [(AFTER, 0, 0, False)]
         """What denials leave of the stays they cut: (start, stay, end, asserted), latest first."""
         self._cut = self._cut_by_denials()
-        whole = (at for at in range(len(self.stays)) if at not in self._cut)
+        whole = (at for at in range(len(self._stays)) if at not in self._cut)
         self._starting = _latest_first(self._starts, whole)
         self._turning = _latest_first(
-            self._turns, (at for at, stay in enumerate(self.stays) if stay.last < stay.end)
+            self._turns, (at for at, stay in enumerate(self._stays) if stay.last < stay.end)
         )
         self._asserted: list[int] = []
         self._persisting: list[int] = []
         """Heaps by rank: the stay, above all others if it states an end; (end of the asserted part, stay)."""
         several = (of for of, stays in Counter(self._of).items() if stays > 1)
         self._lanes = {of: _Lane() for of in several}
-        self._only = dict(zip(self._of, range(len(self.stays)), strict=True))
+        self._only = dict(zip(self._of, range(len(self._stays)), strict=True))
         """The stay of each object without a lane."""
         self._due: list[int] = []
         """(start, object) of the first that waits of each object but the one that holds."""
@@ -77,7 +82,7 @@ class Turns:
 
     def _cut_by_denials(self) -> set[int]:
         cut: set[int] = set()
-        for number, stay in enumerate(self.stays):
+        for number, stay in enumerate(self._stays):
             if not self._denied.cuts(stay):
                 if stay.end < AFTER:
                     self._over.setdefault(stay.end, []).append(number)
@@ -115,6 +120,8 @@ class Turns:
                 self._strike(top, now)
         if self._held is not None:
             self._done.append(self._held)
+        for held in self._done:
+            held.started_by = self._stays[held.first].record
         return self._done
 
     def _begin(self, now: int) -> list[int]:
@@ -198,7 +205,7 @@ class Turns:
             before.struck_by = self._held
         else:
             over = [at for at in self._over[now] if self._of[at] == closed and self._lives[at] == now]
-            before.ended_with([self.stays[at] for at in over], self._denied)
+            before.ended_with([self._stays[at] for at in over], self._denied)
         self._done.append(before)
         lane = self._lanes.get(closed)
         if lane is None:
@@ -209,7 +216,7 @@ class Turns:
 
     def _open(self, now: int, top: int, fresh: Sequence[int]) -> None:
         self._holder = of = self._of[top]
-        self._held = held = Held(self.stays[top].object, now)
+        self._held = held = Held(self._stays[top].object, now)
         lane = self._lanes.get(of)
         if lane is None:
             held.first = top
@@ -218,14 +225,14 @@ class Turns:
                 heappop(lane.earliest)
             held.first = lane.earliest[0]
         if len(fresh) == 1 and fresh[0] == top and self._starts[top] == now:  # most often
-            stay = self.stays[top]
+            stay = self._stays[top]
             if stay.start_precision is not None:
                 held.precision, held.assumed = stay.start_precision, stay.assumed
                 return
-        starting = [self.stays[at] for at in fresh if self._of[at] == of and self._starts[at] == now]
+        starting = [self._stays[at] for at in fresh if self._of[at] == of and self._starts[at] == now]
         if not starting or not held.begun_with(starting):
             over = self._over.get(now, ())
-            held.made_room_by(self.stays[at] for at in over if self._of[at] != of)
+            held.made_room_by(self._stays[at] for at in over if self._of[at] != of)
 
     def _goes_on(self, of: int, now: int) -> bool:
         """Whether any stay of an object does; if it has a lane, the one of the latest start comes on top."""
@@ -258,14 +265,12 @@ class Turns:
 
 def _by_attestation(stays: list[Stay], content: Content) -> list[Stay]:
     """By attestation, then start, text and id of the object, end, `seen`, id of the record."""
-    # One integer is sorted faster than six things; only what ties needs them all.
-    keys = [(stay.attested_at << 64) + stay.start for stay in stays]
-    order = sorted(range(len(stays)), key=keys.__getitem__)
-    if len(set(keys)) == len(keys):
-        return [stays[at] for at in order]
+    # Sorting twice by one integer is faster than once by six things; only what ties needs them all.
+    stays.sort(key=_START)
+    stays.sort(key=_ATTESTED_AT)
     found: list[Stay] = []
-    for _, tied in groupby(order, key=keys.__getitem__):
-        alike = [stays[at] for at in tied]
+    for _, tied in groupby(stays, key=_ATTESTED_AND_START):
+        alike = list(tied)
         if len(alike) > 1:
             alike.sort(key=lambda each: (content(each.object), each.object, each.end, each.seen, each.record))
         found += alike

@@ -9,7 +9,7 @@ from services.domain.kernel.alone import alone
 from services.domain.kernel.held import Held
 from services.domain.kernel.lives import Life
 from services.domain.kernel.rivals import Rivals, both_ways
-from services.domain.kernel.stays import Denied, Stay
+from services.domain.kernel.stays import Denied
 from services.domain.kernel.sweep import Sweep
 from services.domain.kernel.unended import Unended
 from services.domain.timeline import timeline
@@ -17,12 +17,12 @@ from tests.unit.domain.given import claim, day, denial, end
 from tests.unit.domain.worlds import PAIRS, World, worlds
 
 
-def facts(held: Held, stays: list[Stay]) -> tuple[object, ...]:
+def facts(held: Held) -> tuple[object, ...]:
     return (
         held.object,
         held.start,
         held.end,
-        stays[held.first].record,
+        held.started_by,
         held.precision,
         held.assumed,
         held.ended_by,
@@ -75,7 +75,7 @@ def test_an_object_alone_is_the_sweep_over_it(world: World) -> None:
         stays = life.settled()
         swept = Sweep(stays, denied, Rivals(), str).run()
         swept.sort(key=lambda held: held.start)
-        assert [facts(held, stays) for held in alone(stays, denied)] == [facts(held, stays) for held in swept]
+        assert [facts(held) for held in alone(stays, denied)] == [facts(held) for held in swept]
 
 
 def test_a_start_that_is_denied_does_not_say_how_fine_the_start_is_known() -> None:
