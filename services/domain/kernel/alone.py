@@ -50,10 +50,10 @@ def _held(pieces: Sequence[_Piece], end: int, denied: Denied) -> Held:
     held.end = end
     if len(pieces) == 1:  # most often, where there are many objects
         held.started_by = stay.record
-        held.begun_with(pieces[0][2:] if stay.start == start else ())
+        held.begun_with((stay,) if stay.start == start else ())
     else:
-        held.started_by = min((stay for _, _, stay in pieces), key=attestation).record
-        held.begun_with(stay for begun, _, stay in pieces if begun == stay.start == start)
+        held.started_by = min([stay for _, _, stay in pieces], key=attestation).record
+        held.begun_with([stay for begun, _, stay in pieces if begun == start == stay.start])
     if end != AFTER:
         held.ended_with((stay for _, until, stay in pieces if until == end), denied)
     return held

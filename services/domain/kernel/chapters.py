@@ -54,11 +54,8 @@ def _chapters(stays: list[Stay], denied: Denied) -> list[tuple[list[Stay], bool]
 
 
 def _only_object(page: Sequence[Stay], denied: Denied) -> StatementId | None:
-    """The object that all of these are of, if it surely holds from the first on and is known to begin there."""
+    """The object that all of these are of, if it surely holds from their first instant on."""
     object = page[0].object
-    if denied.any_of(object):
+    if denied.any_of(object) or any([stay.object != object for stay in page]):
         return None
-    for stay in page:
-        if stay.object != object or stay.start_precision is None:
-            return None
     return object

@@ -44,8 +44,11 @@ class _Beginning(NamedTuple):
     vouched: bool
 
 
-_Sighting = tuple[int, int, StatementId]
-"""(begun, until, object): it began then and had held up to `until`, so that a rival may have begun there."""
+_Sighting = tuple[int, int, StatementId, bool, bool]
+"""(since, until, object, early, late): it began then and held up to `until`, where a rival may have begun.
+
+`early`: in a period that it began before, or nobody knows when; `late`: in one that it began in.
+"""
 
 
 def begun(
@@ -62,13 +65,11 @@ def begun(
     found: dict[StatementId, dict[Coarse, int]] = {}
     if not beginnings:
         return found
-    early, late = _sightings(stays, rivals, denied, {rivals.slot(each.object) for each in beginnings})
-    vouched = [each for each in beginnings if each.vouched]
-    for those, sightings, direction in ((beginnings, early, 1), (vouched, late, -1)):
-        for each, until in _last(those, sightings, rivals, direction):
-            periods = found.setdefault(each.object, {})
-            if until > periods.get(each.coarse, each.coarse.first):
-                periods[each.coarse] = until
+    sightings = _sightings(stays, rivals, denied, {rivals.slot(each.object) for each in beginnings})
+    for each, until in _last(beginnings, sightings, rivals):
+        periods = found.setdefault(each.object, {})
+        if until > periods.get(each.coarse, each.coarse.first):
+            periods[each.coarse] = until
     return found
 
 
@@ -106,14 +107,13 @@ def _beginnings(
 
 def _sightings(
     stays: Mapping[StatementId, Iterable[Stay]], rivals: Rivals, denied: Denied, slots: set[Hashable]
-) -> tuple[list[_Sighting], list[_Sighting]]:
-    """For starts in periods that an object began before (or nobody knows when), and for periods it began in.
+) -> list[_Sighting]:
+    """Each stay held up to its end, and at the last instant of its asserted part.
 
-    It held up to its end, and at the last instant of its asserted part. A beginning told alone lasts for the
-    period it names where there is room. A stay with a stated end needs none made: it holds before others.
+    A beginning told alone lasts for the period it names where there is room. A stay with a stated end needs
+    none made: it holds before others.
     """
-    early: list[_Sighting] = []
-    late: list[_Sighting] = []
+    found: list[_Sighting] = []
     slot_of, judged = rivals.slots, rivals.judged
     for object, stays_of in stays.items():
         if slot_of.get(object, object) not in slots and object not in judged:
@@ -121,24 +121,17 @@ def _sightings(
         undenied = not denied.any_of(object)
         for stay in stays_of:
             _, _, start, last, end, attested_at, _, stated_end, assumed, precision, _ = stay
-            ended = end < AFTER and (undenied or not denied.before(object, attested_at, end))
-            # Of a stay of unknown start the very start is known from others alone.
-            known = start < last or precision is not None
-            seen = known and last < end and (undenied or _held_at(stay, denied))
             unknown = assumed or precision is None
-            if ended:
-                early.append((BEFORE if unknown else start, end, object))
-            if seen:
-                early.append((BEFORE if unknown else start, last + 1, object))
-            if unknown or stated_end:
-                continue
-            if ended:
-                late.append((start, end, object))
-            if seen:
-                late.append((start, last + 1, object))
-                if last == start and precision is not None and precision is not _INSTANT:
-                    late.append((start, bounds(start, precision)[1], object))
-    return early, late
+            since = BEFORE if unknown else start
+            late = not (unknown or stated_end)
+            if end < AFTER and (undenied or not denied.before(object, attested_at, end)):
+                found.append((since, end, object, True, late))
+            known = start < last or precision is not None  # else the very start is known from others alone
+            if known and last < end and (undenied or _held_at(stay, denied)):
+                found.append((since, last + 1, object, True, late))
+                if late and last == start and precision is not None and precision is not _INSTANT:
+                    found.append((since, bounds(start, precision)[1], object, False, True))
+    return found
 
 
 def _held_at(stay: Stay, denied: Denied) -> bool:
@@ -149,68 +142,71 @@ def _held_at(stay: Stay, denied: Denied) -> bool:
 
 
 def _last(
-    beginnings: Sequence[_Beginning], sightings: list[_Sighting], rivals: Rivals, direction: int
+    beginnings: Sequence[_Beginning], sightings: list[_Sighting], rivals: Rivals
 ) -> Iterator[tuple[_Beginning, int]]:
     """The latest sighting of a rival within each period that can have come before the beginning, if any.
 
-    Of rivals that began before the period (direction 1), or after its first instant (direction -1).
+    Of several for one period the latest counts.
     """
     left = beginnings
     if not rivals.judged:
         left = []
-        for each, until in _near(beginnings, sightings, rivals, direction):
+        for each, until in _near(beginnings, sightings, rivals):
             if until is None:
                 left.append(each)
-            elif until > each.coarse.first:
+            else:
                 yield each, until
     if left:
-        ordered = sorted(left, key=lambda each: direction * each.coarse.first)
-        waiting = sorted(sightings, key=lambda sighting: -direction * sighting[0])
-        yield from _far(ordered, waiting, rivals, direction)
+        early = [(since, until, object) for since, until, object, counts, _ in sightings if counts]
+        yield from _far(left, early, rivals, 1)
+        late = [(since, until, object) for since, until, object, _, counts in sightings if counts]
+        yield from _far([each for each in left if each.vouched], late, rivals, -1)
 
 
 def _near(
-    beginnings: Iterable[_Beginning], sightings: Iterable[_Sighting], rivals: Rivals, direction: int
+    beginnings: Iterable[_Beginning], sightings: list[_Sighting], rivals: Rivals
 ) -> Iterator[tuple[_Beginning, int | None]]:
     """As `_last`, by a look at the few sightings just before; None where that does not decide."""
-    slot_of = rivals.slots
+    slot_of, exempt = rivals.slots, rivals.exempt
     of_slot: dict[Hashable, list[_Sighting]] = {}
-    for sighting in sightings:
+    for sighting in sorted(sightings, key=_UNTIL):
         object = sighting[2]
         of_slot.setdefault(slot_of.get(object, object), []).append(sighting)
-    times: dict[Hashable, list[int]] = {}
-    for slot, known in of_slot.items():
-        known.sort(key=_UNTIL)
-        times[slot] = [until for _, until, _ in known]
+    times = {slot: [sighting[1] for sighting in known] for slot, known in of_slot.items()}
     for each in beginnings:
-        object, (first, _), by, _ = each
+        object, (first, _), by, vouched = each
         slot = slot_of.get(object, object)
         if slot not in of_slot:
             continue
-        position = bisect_right(times[slot], by)
-        for since, until, other in reversed(of_slot[slot][max(0, position - _NEAR) : position]):
+        known, next_at = of_slot[slot], bisect_right(times[slot], by)
+        for at in range(next_at - 1, max(0, next_at - _NEAR) - 1, -1):
+            since, until, other, early, late = known[at]
             if until <= first:
-                yield each, first
                 break
-            if direction * since < direction * first and other != object and rivals(object, other):
+            counts = early if since < first else late and vouched and since > first
+            if counts and other != object and not (exempt and other in exempt.get(object, ())):
                 yield each, until
                 break
         else:
-            if position > _NEAR:
+            if next_at > _NEAR:
                 yield each, None
 
 
 def _far(
-    beginnings: Sequence[_Beginning], waiting: list[_Sighting], rivals: Rivals, direction: int
+    beginnings: Iterable[_Beginning],
+    sightings: Iterable[tuple[int, int, StatementId]],
+    rivals: Rivals,
+    direction: int,
 ) -> Iterator[tuple[_Beginning, int]]:
-    """As `_last`, however many sightings there are; periods in order of time, or latest first.
+    """As `_last`, however many sightings (since, until, object) there are.
 
-    `waiting` is used up, from its end: it comes in that order.
+    Of rivals that began before the period (direction 1), or after its first instant (direction -1).
     """
+    waiting = sorted(sightings, key=lambda sighting: -direction * sighting[0])
     slot_of, judged = rivals.slots, rivals.judged
     of_slot: dict[Hashable, list[tuple[int, StatementId]]] = {}
     of_object: dict[StatementId, list[tuple[int, StatementId]]] = {}
-    for each in beginnings:
+    for each in sorted(beginnings, key=lambda each: direction * each.coarse.first):
         object, (first, _), by, _ = each
         while waiting and direction * waiting[-1][0] < direction * first:
             _, until, other = waiting.pop()

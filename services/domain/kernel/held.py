@@ -1,6 +1,7 @@
 """Held: an unbroken period in which an object holds, what began it and what ended it."""
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final
 
 from services.domain.ids import RecordId, StatementId
@@ -43,12 +44,16 @@ class Held:
 
     def begun_with(self, starting: Iterable[Stay]) -> bool:
         """Says how fine the start is known, by the stays that start there; False if none tells."""
-        known = [stay for stay in starting if stay.start_precision is not None]
-        if not known:
-            return False
-        self.precision = min([stay.start_precision for stay in known if stay.start_precision is not None])
-        self.assumed = all(stay.assumed for stay in known)
-        return True
+        told = False
+        for stay in starting:
+            precision = stay.start_precision
+            if precision is None:
+                continue
+            if not told or precision < self.precision:
+                self.precision = precision
+            self.assumed = stay.assumed and (self.assumed or not told)
+            told = True
+        return told
 
     def made_room_by(self, ended: Iterable[Stay]) -> None:
         """Says how fine the start is known by the ends of rivals that are over there."""
@@ -75,6 +80,5 @@ class Held:
             self.ended_by = min(denials, key=lambda denial: (denial.attested_at, denial.id)).id
 
 
-def attestation(stay: Stay) -> tuple[int, int, int, int, RecordId]:
-    """Earliest attested first, then by content; ids only tell apart what says the same."""
-    return stay.attested_at, stay.start, stay.end, stay.seen, stay.record
+attestation: Final = attrgetter("attested_at", "start", "end", "seen", "record")
+"""Of a stay: earliest attested first, then by content; ids only tell apart what says the same."""

@@ -279,6 +279,8 @@ def _by_attestation(stays: list[Stay], content: Content) -> list[Stay]:
 
 def _latest_first(times: list[int], numbers: Iterable[int]) -> list[int]:
     """The numbers by their times, latest first, behind a sentinel that comes after all."""
-    ordered = sorted(numbers, key=times.__getitem__, reverse=True)
+    ordered = sorted(numbers, key=times.__getitem__)
     times.append(AFTER)
-    return [len(times) - 1, *ordered]
+    ordered.append(len(times) - 1)
+    ordered.reverse()
+    return ordered

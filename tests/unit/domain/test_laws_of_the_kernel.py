@@ -12,7 +12,9 @@ from services.domain.kernel.rivals import Rivals, both_ways
 from services.domain.kernel.stays import Denied
 from services.domain.kernel.sweep import Sweep
 from services.domain.kernel.unended import Unended
+from services.domain.records import Claim, Denial, End
 from services.domain.timeline import timeline
+from tests.unit.domain.diaries import diaries
 from tests.unit.domain.given import claim, day, denial, end
 from tests.unit.domain.worlds import PAIRS, World, worlds
 
@@ -36,6 +38,14 @@ def test_taking_turns_is_the_sweep_where_each_contradicts_all_others(world: Worl
     slot = Rivals(slots={record.statement: "slot" for record in world.records})
     pairs = Rivals(judged=both_ways(PAIRS))
     assert timeline(*records, slot) == timeline(*records, pairs)
+
+
+@given(diaries())
+def test_a_life_in_chapters_is_the_sweep_over_the_whole(records: list[Claim | End | Denial]) -> None:
+    world = World(tuple(records))
+    told = world.claims(), world.ends(), world.denials()
+    slot = Rivals(slots={record.statement: "slot" for record in records})
+    assert timeline(*told, slot) == timeline(*told, Rivals(judged=both_ways(PAIRS)))
 
 
 def test_what_is_wholly_denied_makes_no_room() -> None:
