@@ -56,6 +56,9 @@ def _chapters(stays: list[Stay], denied: Denied) -> list[tuple[list[Stay], bool]
 def _only_object(page: Sequence[Stay], denied: Denied) -> StatementId | None:
     """The object that all of these are of, if it surely holds from their first instant on."""
     object = page[0].object
-    if denied.any_of(object) or any([stay.object != object for stay in page]):
+    if denied.any_of(object):
         return None
+    for stay in page:
+        if stay.object != object:
+            return None
     return object

@@ -5,6 +5,7 @@ thousands of records. Stays are numbered in the order of their attestation (then
 that one integer ranks a stay in a heap, and the least of those that hold is the cause.
 """
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
@@ -24,17 +25,17 @@ _NONE: Sequence[int] = ()
 
 
 class _Lane:
-    """What is kept of an object with several stays: heaps of integers."""
+    """What is kept of an object with several stays: lists of integers."""
 
     __slots__ = ("earliest", "latest", "waiting")
 
     def __init__(self) -> None:
         self.latest: list[int] = []
-        """-(start, stay) of those that go on."""
+        """(start, stay) of those that go on, in order."""
         self.earliest: list[int] = []
-        """The same, by number: that is, by attestation."""
+        """A heap of the same, by number: that is, by attestation."""
         self.waiting: list[int] = []
-        """(start, stay) of those that only persist and have not lapsed."""
+        """A heap of (start, stay) of those that only persist and have not lapsed."""
 
 
 class Turns:
@@ -68,8 +69,9 @@ class Turns:
             self._turns, (at for at, stay in enumerate(self._stays) if stay.last < stay.end)
         )
         self._asserted: list[int] = []
+        """A heap by rank: the stay, above all others if it states an end."""
         self._persisting: list[int] = []
-        """Heaps by rank: the stay, above all others if it states an end; (end of the asserted part, stay)."""
+        """(end of the asserted part, stay), in order: the last is of best rank."""
         several = (of for of, stays in Counter(self._of).items() if stays > 1)
         self._lanes = {of: _Lane() for of in several}
         self._only = dict(zip(self._of, range(len(self._stays)), strict=True))
@@ -133,7 +135,7 @@ class Turns:
             if now < lasts[at]:
                 heappush(self._asserted, self._bounded[at] - at)
             else:
-                heappush(self._persisting, -(now * self._count + at))
+                _add(self._persisting, now * self._count + at)
         while self._pieces[-1][0] == now:
             _, at, end, is_asserted = self._pieces.pop()
             if lives[at] == BEFORE:  # it lapsed while it was denied
@@ -144,12 +146,12 @@ class Turns:
                 lasts[at] = end
                 heappush(self._asserted, self._bounded[at] - at)
             else:
-                heappush(self._persisting, -(self._turns[at] * self._count + at))
+                _add(self._persisting, self._turns[at] * self._count + at)
         if self._lanes:
             for at in fresh:
                 lane = self._lanes.get(self._of[at])
                 if lane is not None:
-                    heappush(lane.latest, -(self._starts[at] * self._count + at))
+                    _add(lane.latest, self._starts[at] * self._count + at)
                     heappush(lane.earliest, at)
         return fresh
 
@@ -162,10 +164,10 @@ class Turns:
                 return top, self._lasts[top]
             heappop(asserted)
         while persisting:
-            top = -persisting[0] % count
+            top = persisting[-1] % count
             if self._lives[top] > now:
                 return top, self._lives[top]
-            heappop(persisting)
+            persisting.pop()
         return -1, AFTER
 
     def _grow(self, fresh: Iterable[int]) -> bool:
@@ -183,7 +185,7 @@ class Turns:
         """A stay only persists from now on."""
         start, of = self._starts[at], self._of[at]
         if start < now and at not in self._cut:
-            heappush(self._persisting, -(now * self._count + at))
+            _add(self._persisting, now * self._count + at)
         lane = self._lanes.get(of)
         first = True
         if lane is not None:
@@ -239,8 +241,8 @@ class Turns:
         lane = self._lanes.get(of)
         if lane is None:
             return self._lives[self._only[of]] > now
-        while lane.latest and self._lives[-lane.latest[0] % self._count] <= now:
-            heappop(lane.latest)
+        while lane.latest and self._lives[lane.latest[-1] % self._count] <= now:
+            lane.latest.pop()
         return bool(lane.latest)
 
     def _strike(self, top: int, now: int) -> None:
@@ -248,7 +250,7 @@ class Turns:
         due, lives, count, objects = self._due, self._lives, self._count, self._objects
         holder, latest = self._of[top], self._starts[top]
         if holder in self._lanes and self._goes_on(holder, now):
-            latest = -self._lanes[holder].latest[0] // count
+            latest = self._lanes[holder].latest[-1] // count
         while due and due[0] // objects <= latest:
             of = heappop(due) % objects
             if of == holder:  # its own are put back when it holds no more
@@ -261,6 +263,14 @@ class Turns:
                 lives[heappop(lane.waiting) % count] = BEFORE
             if lane.waiting:
                 heappush(due, lane.waiting[0] // count * objects + of)
+
+
+def _add(ordered: list[int], key: int) -> None:
+    """Time goes on, so that most keys come last."""
+    if ordered and key < ordered[-1]:
+        insort(ordered, key)
+    else:
+        ordered.append(key)
 
 
 def _by_attestation(stays: list[Stay], content: Content) -> list[Stay]:
