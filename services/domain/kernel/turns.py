@@ -21,6 +21,7 @@ _START: Final = attrgetter("start")
 _ATTESTED_AT: Final = attrgetter("attested_at")
 _ATTESTED_AND_START: Final = attrgetter("attested_at", "start")
 _UNBEGUN = BEFORE + 1
+_NOBODY = BEFORE - 1
 _NONE: Sequence[int] = ()
 
 
@@ -104,22 +105,18 @@ class Turns:
     def run(self) -> list[Held]:
         """What holds when, in order of time."""
         starts, turns, starting, turning = self._starts, self._turns, self._starting, self._turning
-        of, pieces, due = self._of, self._pieces, self._due
+        of, pieces = self._of, self._pieces
         until = AFTER
         while (now := min(until, starts[starting[-1]], turns[turning[-1]], pieces[-1][0])) < AFTER:
             begins = starts[starting[-1]] == now or pieces[-1][0] == now
             fresh = self._begin(now) if begins else _NONE
-            news = turns[turning[-1]] == now
-            while turns[turning[-1]] == now:
-                self._turn(turning.pop(), now)
+            turned = self._turn(now) if turns[turning[-1]] == now else _NONE
             top, until = self._top(now)
             if top < 0 or of[top] != self._holder:
                 self._change(now, top, fresh)
-                news = True
-            elif fresh:
-                news = self._grow(fresh) or news
-            if news and due and top >= 0:
-                self._strike(top, now)
+                self._strike(top, now, turned)
+            elif self._grow(fresh) or turned:
+                self._strike(top, now, turned)
         if self._held is not None:
             self._done.append(self._held)
         for held in self._done:
@@ -181,18 +178,15 @@ class Turns:
                     held.first = at
         return joined
 
-    def _turn(self, at: int, now: int) -> None:
-        """A stay only persists from now on."""
-        start, of = self._starts[at], self._of[at]
-        if start < now and at not in self._cut:
-            _add(self._persisting, now * self._count + at)
-        lane = self._lanes.get(of)
-        first = True
-        if lane is not None:
-            heappush(lane.waiting, start * self._count + at)
-            first = lane.waiting[0] % self._count == at
-        if first and of != self._holder:
-            heappush(self._due, start * self._objects + of)
+    def _turn(self, now: int) -> list[int]:
+        """The stays that only persist from now on."""
+        turns, turning, count = self._turns, self._turning, self._count
+        turned: list[int] = []
+        while turns[turning[-1]] == now:
+            turned.append(at := turning.pop())
+            if self._starts[at] < now and at not in self._cut:
+                _add(self._persisting, now * count + at)
+        return turned
 
     def _change(self, now: int, top: int, fresh: Sequence[int]) -> None:
         """Closes what held, and opens what holds from now on: the object of the stay `top`, or nothing."""
@@ -211,7 +205,7 @@ class Turns:
         self._done.append(before)
         lane = self._lanes.get(closed)
         if lane is None:
-            if self._turns[self._only[closed]] <= now:
+            if self._turns[self._only[closed]] < now:
                 heappush(self._due, self._starts[self._only[closed]] * self._objects + closed)
         elif lane.waiting:
             heappush(self._due, lane.waiting[0] // self._count * self._objects + closed)
@@ -245,12 +239,17 @@ class Turns:
             lane.latest.pop()
         return bool(lane.latest)
 
-    def _strike(self, top: int, now: int) -> None:
+    def _strike(self, top: int, now: int, turned: Iterable[int]) -> None:
         """What only persists lapses for good once a rival that began no earlier has held."""
-        due, lives, count, objects = self._due, self._lives, self._count, self._objects
-        holder, latest = self._of[top], self._starts[top]
-        if holder in self._lanes and self._goes_on(holder, now):
+        due, lives, count, objects, holder = self._due, self._lives, self._count, self._objects, self._holder
+        latest = _NOBODY if top < 0 else self._starts[top]
+        if top >= 0 and holder in self._lanes and self._goes_on(holder, now):
             latest = self._lanes[holder].latest[-1] // count
+        for at in turned:
+            if self._starts[at] <= latest and self._of[at] != holder:
+                lives[at] = BEFORE
+            else:
+                self._wait(at)
         while due and due[0] // objects <= latest:
             of = heappop(due) % objects
             if of == holder:  # its own are put back when it holds no more
@@ -263,6 +262,17 @@ class Turns:
                 lives[heappop(lane.waiting) % count] = BEFORE
             if lane.waiting:
                 heappush(due, lane.waiting[0] // count * objects + of)
+
+    def _wait(self, at: int) -> None:
+        """A stay only persists, and has not lapsed yet."""
+        start, of = self._starts[at], self._of[at]
+        lane = self._lanes.get(of)
+        first = True
+        if lane is not None:
+            heappush(lane.waiting, start * self._count + at)
+            first = lane.waiting[0] % self._count == at
+        if first and of != self._holder:
+            heappush(self._due, start * self._objects + of)
 
 
 def _add(ordered: list[int], key: int) -> None:
