@@ -12,7 +12,7 @@ from typing import Final
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import Precision
 from services.domain.kernel.periods import NONE_BEGUN, Coarse, bounds, place
-from services.domain.kernel.stays import AFTER, BEFORE, Ending, Stay, stay_of
+from services.domain.kernel.stays import AFTER, BEFORE, Ending, Stay, ending_of, stay_of
 from services.domain.records import Claim, End
 
 _attested_at: Final = attrgetter("attested_at")
@@ -64,12 +64,10 @@ class Life:
         """
 
     def _read_ends(self, ends: Iterable[End]) -> None:
-        known = [
-            Ending(
-                _coarse_end(end.at, end.precision, self.starts), end.attested_at, end.precision, end.id, False
-            )
-            for end in ends
-        ]
+        known: list[Ending] = []
+        for end in ends:
+            at = _coarse_end(end.at, end.precision, self.starts)
+            known.append(ending_of((at, end.attested_at, end.precision, end.id, False, None)))
         told_open: dict[int, int] = {}
         for placed in self._claims:
             if placed.own_end is None and not placed.assumed:
@@ -190,22 +188,31 @@ class Life:
         return found
 
     def _stay(self, placed: "_Placed", ending: Ending | None) -> Stay:
-        claim, start = placed.claim, placed.start
-        end = AFTER if ending is None else ending.at
-        own = AFTER if placed.own_end is None else placed.own_end
+        claim, start, own = placed.claim, placed.start, placed.own_end
+        attested_at, seen = claim.attested_at, claim.seen
+        last = seen if seen > start else start
+        if own is not None and own < last:
+            last = own
+        end = AFTER
+        if ending is not None:
+            end = ending.at
+            if end < last:
+                last = end
+            if len(self._alike[end]) > 1:
+                ending = self.cause(ending, attested_at)
         return stay_of(
             (
                 claim.id,
                 self.object,
                 start,
-                min(end, max(start, claim.seen), own),
+                last,
                 end,
-                claim.attested_at,
-                claim.seen,
-                placed.own_end is not None,
+                attested_at,
+                seen,
+                own is not None,
                 placed.assumed,
                 placed.precision,
-                None if ending is None else self.cause(ending, claim.attested_at),
+                ending,
             )
         )
 
@@ -264,7 +271,7 @@ def earliest_ends(
 
 
 def _ending_of(claim: Claim, end: int, opened: int | None = None) -> Ending:
-    return Ending(end, claim.attested_at, claim.end_precision, claim.id, True, opened)
+    return ending_of((end, claim.attested_at, claim.end_precision, claim.id, True, opened))
 
 
 def _is_past(claim: Claim) -> bool:

@@ -32,6 +32,13 @@ class Ending(NamedTuple):
     opened: int | None = None
 
 
+ending_of: Final = cast(
+    "Callable[[tuple[int, int, Precision, RecordId, bool, int | None]], Ending]",
+    partial(tuple.__new__, Ending),
+)
+"""An ending of its fields in their order: see `stay_of`."""
+
+
 class Stay(NamedTuple):
     """A record says that `object` holds in `[start, end)`: asserted before `last`, persisting from there.
 
@@ -55,6 +62,11 @@ class Stay(NamedTuple):
 _Fields = tuple[RecordId, StatementId, int, int, int, int, int, bool, bool, Precision | None, Ending | None]
 stay_of: Final = cast("Callable[[_Fields], Stay]", partial(tuple.__new__, Stay))
 """A stay of its fields in their order: calling `Stay`, of which thousands are made, takes thrice as long."""
+
+
+def begun_at(stay: Stay, start: int, last: int) -> Stay:
+    """The same, begun at `start` and asserted before `last`."""
+    return stay_of((*stay[:2], start, last, *stay[4:]))
 
 
 class Denied:

@@ -3,12 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from services.domain.ids import StatementId
 from services.domain.kernel.lives import Life, counting_end, earliest_ends
 from services.domain.kernel.rivals import Rivals
-from services.domain.kernel.stays import BEFORE, Denied, Ending, Stay
+from services.domain.kernel.stays import BEFORE, Denied, Ending, Stay, begun_at, stay_of
 from services.domain.records import Claim
 
 
@@ -30,6 +31,7 @@ class _Latest(NamedTuple):
         return self.other if object == self.of else self.at
 
 
+_START: Final = itemgetter(0)
 _Part = tuple[int, int, StatementId]
 """An object is asserted in [start, end); if that is empty, at its instant."""
 
@@ -71,7 +73,8 @@ class Evidence:
 
     def _last(self, key: Hashable, members: Sequence[StatementId], but: StatementId, at: int) -> int:
         if key not in self._sorted:
-            parts = sorted(part for member in members for part in self._parts[member])
+            parts = [part for member in members for part in self._parts[member]]
+            parts.sort(key=_START)
             latest, running = [], _Latest()
             for _, end, member in parts:
                 if end > running.other:
@@ -116,9 +119,7 @@ def unknown_starts(
     stays: list[Stay] = []
     for anchor, together in groupby(ended, key=lambda each: each.anchor):
         begun = [
-            each.stay._replace(
-                start=start, last=min(each.stay.end, max(start, each.stay.seen), each.stay.last)
-            )
+            begun_at(each.stay, start, min(each.stay.end, max(start, each.stay.seen), each.stay.last))
             for each in together
             if (start := max(evidence.last_before(each.stay.object, anchor), each.floor)) < anchor
         ]
@@ -201,35 +202,48 @@ def _ended(life: Life, loose: Mapping[int, Ending]) -> Iterable[_Ended]:
 
 
 def _of_end(life: Life, ending: Ending) -> _Ended:
-    stay = Stay(
-        record=ending.record,
-        object=life.object,
-        start=BEFORE,
-        last=ending.at,
-        end=ending.at,
-        attested_at=ending.attested_at,
-        seen=ending.attested_at,
-        stated_end=True,
-        assumed=False,
-        start_precision=None,
-        ending=life.cause(ending, ending.attested_at),
+    at, attested_at = ending.at, ending.attested_at
+    cause = life.cause(ending, attested_at)
+    return _Ended(
+        at,
+        BEFORE,
+        stay_of(
+            (
+                ending.record,
+                life.object,
+                BEFORE,
+                at,
+                at,
+                attested_at,
+                attested_at,
+                True,
+                False,
+                None,
+                cause,
+            )
+        ),
     )
-    return _Ended(ending.at, BEFORE, stay)
 
 
 def _of_claim(life: Life, claim: Claim, ending: Ending, anchor: int) -> _Ended:
     earlier = bisect_left(life.starts, anchor)
-    stay = Stay(
-        record=claim.id,
-        object=life.object,
-        start=BEFORE,
-        last=anchor,
-        end=ending.at,
-        attested_at=claim.attested_at,
-        seen=claim.seen,
-        stated_end=claim.end is not None,
-        assumed=False,
-        start_precision=None,
-        ending=life.cause(ending, claim.attested_at),
+    cause = life.cause(ending, claim.attested_at)
+    return _Ended(
+        anchor,
+        life.starts[earlier - 1] if earlier else BEFORE,
+        stay_of(
+            (
+                claim.id,
+                life.object,
+                BEFORE,
+                anchor,
+                ending.at,
+                claim.attested_at,
+                claim.seen,
+                claim.end is not None,
+                False,
+                None,
+                cause,
+            )
+        ),
     )
-    return _Ended(anchor, life.starts[earlier - 1] if earlier else BEFORE, stay)
