@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from tests import compiled
 from tests.machine import SHARED, chromium_program, in_ci, postgres_programs
 
 pytest_plugins = [
@@ -36,6 +37,7 @@ for name, examples in EXAMPLES.items():
 
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the profile that PALIMPSEST_HYPOTHESIS names, unless --hypothesis-profile names one."""
+    compiled.share()
     if not config.getoption("--hypothesis-profile", default=None):
         settings.load_profile(os.environ.get("PALIMPSEST_HYPOTHESIS", "dev"))
 
