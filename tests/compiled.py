@@ -15,7 +15,7 @@ _MOST = 3_000
 
 
 class _Compiled(LRUCache[Any, Any]):
-    """Knows a dialect by its kind and its server's version, where SQLAlchemy knows each engine's as another."""
+    """Knows a dialect by its kind and its server's version; to SQLAlchemy each engine has one of its own."""
 
     def get(self, key: Any, default: Any = None) -> Any:
         return super().get(_named(key), default)
