@@ -2,14 +2,30 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from typer.core import TyperGroup
 from typer.testing import CliRunner, Result
 
 from palimpsest.cli.app import app
 from tests.unit.cli.serving import Scripted, serving
 
 Run = Callable[..., Result]
+
+_BUILT = typer.main.get_command(app)
+
+
+class _Once(TyperGroup):
+    """Runs the program's commands, which were built already: the runner would build all for each run."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        return _BUILT.main(*arguments, **options)
+
+
+_program = typer.Typer(cls=_Once, add_completion=False)
+_program.callback()(lambda: None)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +53,7 @@ def run(server: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ru
 
     def invoke(*arguments: str, stdin: bytes | None = None, **environment: str) -> Result:
         return CliRunner().invoke(
-            app, arguments, input=stdin, env=settings | environment, prog_name="palimpsest"
+            _program, arguments, input=stdin, env=settings | environment, prog_name="palimpsest"
         )
 
     return invoke
