@@ -99,7 +99,6 @@ def pytest_collection_finish() -> None:
 
     For the rest a look at every 20,000 new objects does, where Python's own 700 cost another twentieth.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
     gc.enable()

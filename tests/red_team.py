@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import yaml
+from tests import yaml_files
 
-_READ: dict[str, list[dict[str, Any]]] = yaml.safe_load(
-    (Path(__file__).parent / "data" / "red_team.yaml").read_text(encoding="utf-8")
-)
+_READ: dict[str, list[dict[str, Any]]] = yaml_files.read(Path(__file__).parent / "data" / "red_team.yaml")
 HOSTILE, HARMLESS = _READ["hostile"], _READ["harmless"]

@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from tests import yaml_files
 from tests.doubles.model_replies import Asked, Reply, answer, text
 
 MAX_FACTS = 12
@@ -55,9 +54,7 @@ def understand(asked: Asked) -> Reply:
 
 @cache
 def table() -> Sequence[Mapping[str, Any]]:
-    entries: Sequence[Mapping[str, Any]] = yaml.safe_load(
-        Path(__file__).with_suffix(".yaml").read_text("utf-8")
-    )
+    entries: Sequence[Mapping[str, Any]] = yaml_files.read(Path(__file__).with_suffix(".yaml"))
     return entries
 
 

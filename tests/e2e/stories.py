@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from palimpsest.v1 import job_pb2
+from tests import yaml_files
 from tests.e2e.talking import ASSISTANT, USER, Fact, Memory, Message
 
 Said = str | tuple[Message, ...]
@@ -36,9 +35,7 @@ class Story:
 def case(name: str) -> dict[str, Any]:
     """A case by its id."""
     file = Path(__file__).parent.parent / "cases" / "conversations.yaml"
-    found: dict[str, Any] = next(
-        one for one in yaml.safe_load(file.read_text(encoding="utf-8")) if one["id"] == name
-    )
+    found: dict[str, Any] = next(one for one in yaml_files.read(file) if one["id"] == name)
     return found
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from gateway.convert.times import instant_of, timestamp
 from palimpsest.v1 import common_pb2, entity_pb2, memory_ingest_pb2, memory_statements_pb2
 from services.domain.instants import Instant
+from tests import yaml_files
 from tests.builders import on
 from tests.doubles.product import Product, Tenant, a_product
 from tests.integration.resolving import Clock
 
-CASES = yaml.safe_load((Path(__file__).parent.parent / "cases" / "timelines.yaml").read_text())
+CASES = yaml_files.read(Path(__file__).parent.parent / "cases" / "timelines.yaml")
 DATED = [case for case in CASES if "assert" in case]
 Line = tuple[str, list[Any]]
 Row = tuple[str, Instant | None, Instant | None]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from services.domain.beliefs import in_force
@@ -23,6 +22,7 @@ from services.llm.openai_engine import OpenAIEngine
 from services.llm.port import Answer, Engine, ModelOutputInvalid, ModelRefused, ModelUnavailable
 from services.resolver.service import Resolver
 from services.stores.paging import Page
+from tests import yaml_files
 from tests.doubles.engine import ScriptedEngine
 from tests.doubles.model_server import ModelServer
 from tests.examples import sampled
@@ -30,7 +30,7 @@ from tests.integration.naming import SAID, Fact, all_same, asked, facts, merges,
 from tests.integration.resolving import World, a_world
 from tests.machine import ROOT
 
-CASES: dict[str, Any] = yaml.safe_load((ROOT / "tests/cases/entities.yaml").read_text("utf-8"))
+CASES: dict[str, Any] = yaml_files.read(ROOT / "tests/cases/entities.yaml")
 PERSON, UNKNOWN, PLACE = EntityType.PERSON, EntityType.UNKNOWN, EntityType.PLACE
 
 

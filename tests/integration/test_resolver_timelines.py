@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
 from services.domain.instants import Instant
+from tests import yaml_files
 from tests.builders import on
 from tests.examples import sampled
 from tests.integration.resolving import World, a_world, said
 
-CASES = yaml.safe_load((Path(__file__).parent.parent / "cases" / "timelines.yaml").read_text())
+CASES = yaml_files.read(Path(__file__).parent.parent / "cases" / "timelines.yaml")
 DATED = [case for case in CASES if "assert" in case]
-BROTHERS = yaml.safe_load(
-    (Path(__file__).parent.parent / "data" / "brothers_of_timelines.yaml").read_text("utf-8")
-)
+BROTHERS = yaml_files.read(Path(__file__).parent.parent / "data" / "brothers_of_timelines.yaml")
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 
+from tests import yaml_files
 from tests.machine import ROOT
 
 LATER = {
@@ -62,4 +62,4 @@ def test_each_name_is_of_one_line() -> None:
 
 
 def test_the_file_is_a_list_of_as_many_lines(cases: Path) -> None:
-    assert len(yaml.safe_load((cases / "service.yaml").read_text(encoding="utf-8"))) == len(lines())
+    assert len(yaml_files.read(cases / "service.yaml")) == len(lines())

@@ -8,12 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-import yaml
-
 from services.domain.ids import EpisodeId, RecordId, StatementId
 from services.domain.instants import Instant, Precision, instant, moment
 from services.domain.records import Claim, Denial, End, Source
 from services.domain.timeline import DerivedSpan, timeline
+from tests import yaml_files
 
 CASES = Path(__file__).parents[2] / "cases"
 BROTHERS = Path(__file__).parents[2] / "data" / "brothers_of_timelines.yaml"
@@ -83,17 +82,14 @@ class Timeline:
 
 def timelines() -> list[Timeline]:
     """The cases that give records rather than steps, and their brothers."""
-    with (CASES / "timelines.yaml").open(encoding="utf-8") as file:
-        cases = yaml.safe_load(file)
-    with BROTHERS.open(encoding="utf-8") as file:
-        cases += yaml.safe_load(file)
+    cases = [*yaml_files.read(CASES / "timelines.yaml"), *yaml_files.read(BROTHERS)]
     return [_case(case) for case in cases if "steps" not in case]
 
 
 def steps() -> dict[str, list[str]]:
     """The cases that tell steps in words, by id."""
-    with (CASES / "timelines.yaml").open(encoding="utf-8") as file:
-        return {case["id"]: case["steps"] for case in yaml.safe_load(file) if "steps" in case}
+    cases = yaml_files.read(CASES / "timelines.yaml")
+    return {case["id"]: case["steps"] for case in cases if "steps" in case}
 
 
 def _case(case: dict[str, Any]) -> Timeline:

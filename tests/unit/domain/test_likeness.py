@@ -4,7 +4,6 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,9 +13,10 @@ from services.domain.names import name_key
 from services.domain.near_keys import is_near_key, keys_to_ask, near_keys
 from services.domain.predicates import spelling
 from services.domain.scripts import plain, simplified
+from tests import yaml_files
 from tests.machine import ROOT
 
-CASES: dict[str, Any] = yaml.safe_load((ROOT / "tests/cases/entities.yaml").read_text("utf-8"))
+CASES: dict[str, Any] = yaml_files.read(ROOT / "tests/cases/entities.yaml")
 UNKNOWN, PERSON, PLACE = EntityType.UNKNOWN, EntityType.PERSON, EntityType.PLACE
 
 ALIKE = [

@@ -1,16 +1,15 @@
 """Names and literals: the shared pairs of entities and their brothers, and laws of keys."""
 
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from services.domain.graph import EntityType, LiteralKind
 from services.domain.names import compatible, literal, name_key
+from tests import yaml_files
 from tests.unit.domain.given import CASES
 
 STRING, NUMBER, BOOLEAN, TIME = LiteralKind
@@ -24,8 +23,7 @@ def named(value: Any) -> Named:
 
 
 def pairs(kind: str) -> list[tuple[Named, Named]]:
-    with Path(CASES / "entities.yaml").open(encoding="utf-8") as file:
-        return [(named(one), named(other)) for one, other in yaml.safe_load(file)[kind]]
+    return [(named(one), named(other)) for one, other in yaml_files.read(CASES / "entities.yaml")[kind]]
 
 
 def same(one: Named, other: Named) -> bool:

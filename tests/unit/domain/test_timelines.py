@@ -5,13 +5,13 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
-import yaml
 
 from services.domain.graph import Span
 from services.domain.ids import RecordId, Revision
 from services.domain.instants import Instant, moment
 from services.domain.records import Judge, Verdict, VerdictKind
 from services.domain.timeline import DerivedSpan
+from tests import yaml_files
 from tests.unit.domain.given import (
     BROTHERS,
     CASES,
@@ -139,9 +139,7 @@ def test_delete_restores() -> None:
 
 
 def test_each_kind_has_a_brother() -> None:
-    with (CASES / "timelines.yaml").open(encoding="utf-8") as file:
-        kinds = {case["id"] for case in yaml.safe_load(file) if "steps" not in case}
-    with BROTHERS.open(encoding="utf-8") as file:
-        brothers = yaml.safe_load(file)
+    kinds = {case["id"] for case in yaml_files.read(CASES / "timelines.yaml") if "steps" not in case}
+    brothers = yaml_files.read(BROTHERS)
     assert {case["brother_of"] for case in brothers} == kinds
     assert not {case["id"] for case in brothers} & kinds

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from services.domain.facts import FactKind, Mention, Turn, WorldFact
 from services.domain.graph import Literal
@@ -19,12 +18,13 @@ from services.domain.memory import EpisodeKind, Role
 from services.llm import tasks
 from services.llm.openai_embedder import OpenAIEmbedder
 from services.llm.settings import EmbeddingSettings
+from tests import yaml_files
 from tests.doubles import misbehaviour
 from tests.doubles.model_server import DIMENSION, ModelServer
 from tests.machine import ROOT
 from tests.unit.llm.helpers import SCOPE, engine_on, extract, known, normalise
 
-CASES: list[dict[str, Any]] = yaml.safe_load((ROOT / "tests/cases/conversations.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = yaml_files.read(ROOT / "tests/cases/conversations.yaml")
 
 
 def said() -> Iterator[tuple[str, str, str]]:
@@ -155,7 +155,7 @@ async def test_it_runs_from_the_command_line() -> None:
 
 
 def test_the_table_holds_no_text_that_is_not_its_own_quote() -> None:
-    entries = yaml.safe_load((Path(__file__).parents[2] / "doubles/understanding.yaml").read_text("utf-8"))
+    entries = yaml_files.read(Path(__file__).parents[2] / "doubles/understanding.yaml")
     texts = [entry["text"] for entry in entries]
     assert len(texts) == len(set(texts))
     assert not [a for a in texts for b in texts if a != b and a in b]
