@@ -11,14 +11,11 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 import psycopg
-from psycopg.abc import PQGen
-from psycopg.waiting import wait
 from sqlalchemy import event
 from sqlalchemy.dialects.postgresql import psycopg as of_postgres
 from sqlalchemy.dialects.sqlite import aiosqlite as of_sqlite
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-from sqlalchemy.util.concurrency import await_
 
 from services.stores.sql import sqlite_driver
 from services.stores.sql.engine import engine_for
@@ -36,6 +33,8 @@ def engine_at_once(url: str) -> AsyncEngine:
         made = _sqlite if options.pop("async_creator_fn", None) else _postgres
         return made(dialect.dbapi, *given, **options)
 
+    # SQLAlchemy asks for that type when it first connects, and waits for the answer.
+    engine.dialect.use_native_hstore = False
     event.listen(engine.sync_engine, "do_connect", connecting)
     return _EngineAtOnce(engine.sync_engine)
 
@@ -128,50 +127,38 @@ def _sqlite(dbapi: Any, database: str, **options: Any) -> _SqliteConnection:
     return _SqliteConnection(dbapi, opened)
 
 
-class PostgresAtOnce(psycopg.AsyncConnection[Any]):
-    """Waits for the server, not for the event loop."""
-
-    async def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:  # noqa: ASYNC109 - psycopg's
-        return wait(gen, self.pgconn.socket, interval, timeout)
-
-
-class _PostgresCursor(of_postgres.AsyncAdapt_psycopg_cursor):
-    __slots__ = ()
-
-    def _aenter_cursor(self, cursor: Any) -> Any:
-        return cursor
-
-    def execute(self, operation: Any, parameters: Any = None) -> Any:
-        return now(self._execute_async(operation, parameters))  # type: ignore[no-untyped-call]  # SQLAlchemy's
-
-    def executemany(self, operation: Any, seq_of_parameters: Any) -> Any:
-        return now(self._executemany_async(operation, seq_of_parameters))  # type: ignore[no-untyped-call]
-
-
 class _PostgresConnection(of_postgres.AsyncAdapt_psycopg_connection):
+    """A connection that blocks, whose cursors serve as they are: all rows of an answer are there with it."""
+
     __slots__ = ()
     _connection: Any
 
-    def cursor(self, name: Any = None, /) -> _PostgresCursor:
+    def cursor(self, name: Any = None, /) -> psycopg.Cursor[Any]:
         assert name is None, "all rows are fetched at once"
-        return _PostgresCursor(self)
+        made: psycopg.Cursor[Any] = self._connection.cursor()
+        return made
 
     def commit(self) -> None:
-        now(self._connection.commit())
+        self._connection.commit()
 
     def rollback(self) -> None:
-        now(self._connection.rollback())
+        self._connection.rollback()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def terminate(self) -> None:
+        self._connection.close()
 
     def set_autocommit(self, value: Any) -> None:
-        now(self._connection.set_autocommit(value))
+        self._connection.set_autocommit(value)
 
     def set_isolation_level(self, value: Any) -> None:
-        now(self._connection.set_isolation_level(value))
+        self._connection.set_isolation_level(value)
 
     def set_read_only(self, value: Any) -> None:
-        now(self._connection.set_read_only(value))
+        self._connection.set_read_only(value)
 
 
 def _postgres(dbapi: Any, *given: Any, **options: Any) -> Any:
-    opened: Any = await_(PostgresAtOnce.connect(*given, **options))
-    return _PostgresConnection(dbapi, opened)
+    return _PostgresConnection(dbapi, psycopg.Connection.connect(*given, **options))
