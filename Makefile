@@ -81,7 +81,7 @@ console: node ## Builds the page of `palimpsest console` into the package, where
 	cd console && npm run --silent check && npm run --silent build
 
 .PHONY: test
-test: setup node ## The tests of every day (200 examples a law, fewer of whole stores); eight minutes.
+test: setup node ## The tests of every day (200 examples a law); eight minutes.
 	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-ci} $(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 .PHONY: test-all

@@ -32,7 +32,6 @@ from services.domain.predicates import Cardinality
 from services.domain.slots import Reading
 from services.stores.graph.port import Records
 from tests.conftest import EXAMPLES
-from tests.examples import one_in
 from tests.integration.resolving import World
 from tests.laws.account import Row
 from tests.laws.stories import Judgement, Plan, Take, Unite, plans
@@ -43,18 +42,12 @@ LAX = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, Hea
 Law = Callable[..., Coroutine[Any, Any, None]]
 
 
-def laws(daily: int) -> Law:
-    """All laws as one test over the `world` that pytest gives.
-
-    It gets one in `daily` of the examples that laws without a store get; as many as these in the long run
-    (`make test-all`).
-    """
+def laws() -> Law:
+    """All laws as one test over the `world` that pytest gives; as many examples as laws without a store."""
     long = settings().max_examples >= EXAMPLES["long"]
-    share = 1 if long else daily
     tried = given(plan=plans())(hold)
     # Every day the same stories: what new ones find is a matter of the long run, not of who comes by.
     tried = settings(
-        max_examples=one_in(share),
         derandomize=not long,
         database=None,
         deadline=None,

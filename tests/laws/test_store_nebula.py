@@ -27,4 +27,4 @@ async def world(tmp_path: Path, graphd: str, graphd_inside: Graphd | None) -> As
     await drop(settings)
 
 
-test_the_laws_of_time_hold = laws.laws(2)
+test_the_laws_of_time_hold = laws.laws()

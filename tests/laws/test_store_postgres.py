@@ -18,4 +18,4 @@ async def world(tmp_path: Path, postgres_url: str) -> AsyncIterator[World]:
         yield world
 
 
-test_the_laws_of_time_hold = laws.laws(5)
+test_the_laws_of_time_hold = laws.laws()

@@ -16,4 +16,4 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield world
 
 
-test_the_laws_of_time_hold = laws.laws(1)
+test_the_laws_of_time_hold = laws.laws()
