@@ -34,7 +34,8 @@ def engine_at_once(url: str) -> AsyncEngine:
         return made(dialect.dbapi, *given, **options)
 
     # SQLAlchemy asks for that type when it first connects, and waits for the answer.
-    engine.dialect.use_native_hstore = False
+    if isinstance(engine.dialect, of_postgres.PGDialectAsync_psycopg):
+        engine.dialect.use_native_hstore = False
     event.listen(engine.sync_engine, "do_connect", connecting)
     return _EngineAtOnce(engine.sync_engine)
 
@@ -133,10 +134,9 @@ class _PostgresConnection(of_postgres.AsyncAdapt_psycopg_connection):
     __slots__ = ()
     _connection: Any
 
-    def cursor(self, name: Any = None, /) -> psycopg.Cursor[Any]:
+    def cursor(self, name: Any = None, /) -> Any:
         assert name is None, "all rows are fetched at once"
-        made: psycopg.Cursor[Any] = self._connection.cursor()
-        return made
+        return self._connection.cursor()
 
     def commit(self) -> None:
         self._connection.commit()
@@ -161,4 +161,5 @@ class _PostgresConnection(of_postgres.AsyncAdapt_psycopg_connection):
 
 
 def _postgres(dbapi: Any, *given: Any, **options: Any) -> Any:
-    return _PostgresConnection(dbapi, psycopg.Connection.connect(*given, **options))
+    opened: Any = psycopg.Connection.connect(*given, **options)
+    return _PostgresConnection(dbapi, opened)
