@@ -1,6 +1,6 @@
 """Steps of jobs: each asks the services for one thing. Idempotent; what comes out is small JSON of ids."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
@@ -9,12 +9,13 @@ from gateway.convert.names import nothing_out
 from gateway.credits.prices import Prices
 from gateway.errors import JobCancelled
 from gateway.ingest.asserting import Asserting
+from gateway.ingest.chunk_notes import ChunkNotes, counted
 from gateway.ingest.durable import JSON
-from gateway.ingest.endings import OUTCOME, UNSUPPORTED
+from gateway.ingest.endings import UNSUPPORTED
 from gateway.ingest.joining import companions
 from gateway.ingest.milestones import Milestone, Reached, unwatched
 from gateway.ingest.patience import Patience, status_in
-from gateway.ingest.receipts import Receipts, of_attempt
+from gateway.ingest.receipts import Receipts
 from gateway.ingest.understanding import Asked, Understanding
 from gateway.services import Services
 from gateway.store.graphs import Graphs
@@ -23,12 +24,12 @@ from gateway.store.jobs import Jobs
 from gateway.store.lease import Lease
 from gateway.store.progress import Progress
 from gateway.store.rules import IngestionRules
-from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2, values_pb2
+from palimpsest.internal.v1 import preprocessor_pb2, resolver_pb2
 from palimpsest.v1 import episode_pb2, graph_pb2, job_pb2
 from palimpsest.v1.episode_pb2 import ChunkStage
 from palimpsest.v1.memory_ingest_pb2 import AddEpisodeRequest, AssertTriplesRequest
 from services import tracing
-from services.domain.ids import JobId, Revision
+from services.domain.ids import JobId
 from services.domain.scope import TenantId
 
 TRACE = "trace"
@@ -79,6 +80,7 @@ class Steps:
         self._rules = rules
         self.settings = settings
         self._receipts = Receipts(progress)
+        self._notes = ChunkNotes(jobs, progress, prices)
         self._understanding = Understanding(
             services,
             graphs,
@@ -160,7 +162,7 @@ class Steps:
                 {"episode": chunk.episode_id, "tokens": chunk.tokens, "nothing": chunk.nothing}
                 for chunk in done.chunks
             ]
-            await self._show_chunks(job_id, chunks)
+            await self._notes.show(job_id, chunks)
             return {
                 "chunks": chunks,
                 "nothing": done.nothing,
@@ -189,9 +191,9 @@ class Steps:
             episode = str(chunk["episode"])
             asked = Asked(index, episode, str(prepared["time_zone"]), str(prepared.get("companions", "")))
             facts = await self._understanding.of_chunk(job, asked, lambda: place_of(job.scope.tenant))
-            dropped = _counted(facts.dropped)
+            dropped = counted(facts.dropped)
             if facts.nothing:
-                await self._spend(job, index, chunk)
+                await self._notes.spend(job, index, chunk)
                 stage = job_pb2.JobChunk(
                     stage=episode_pb2.CHUNK_STAGE_NOTHING, nothing_reason=nothing_out(facts.nothing)
                 )
@@ -205,7 +207,7 @@ class Steps:
                 self.settings.reached(Milestone.STAGED)
                 stage = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_UNDERSTOOD)
             stage.dropped.update(dropped)
-            await self._mark(job_id, index, chunk, stage)
+            await self._notes.mark(job_id, index, chunk, stage)
             return {"nothing": facts.nothing, "dropped": dropped}
 
         result = await self.settings.patience.attempt(job_id, f"understand/{index}", work)
@@ -226,16 +228,10 @@ class Steps:
                 ),
             )
             self.settings.reached(Milestone.RESOLVED)
-            await self._spend(job, index, chunk)
+            await self._notes.spend(job, index, chunk)
             self.settings.reached(Milestone.PAID)
-            await self._keep_outcome(job_id, index, done.revision, done.outcome)
-            stage = job_pb2.JobChunk(
-                stage=episode_pb2.CHUNK_STAGE_NOTHING if done.nothing else episode_pb2.CHUNK_STAGE_RESOLVED,
-                nothing_reason=nothing_out(done.nothing),
-            )
-            for reason, count in [*dropped.items(), *_counted(done.dropped).items()]:
-                stage.dropped[reason] += count
-            await self._mark(job_id, index, chunk, stage)
+            await self._notes.keep_outcome(job_id, index, done.revision, done.outcome)
+            await self._notes.resolved(job_id, index, chunk, done.nothing, [dropped, counted(done.dropped)])
             return {"revision": done.revision, "nothing": done.nothing}
 
         result = await self.settings.patience.attempt(job_id, f"resolve/{index}", work, publishes=True)
@@ -257,7 +253,7 @@ class Steps:
                 job.scope, self._services.resolver.EndUnsupported, request, self.settings.store_seconds
             )
             self.settings.reached(Milestone.UNSUPPORTED_ENDED)
-            await self._keep_outcome(job_id, UNSUPPORTED, done.revision, done.outcome)
+            await self._notes.keep_outcome(job_id, UNSUPPORTED, done.revision, done.outcome)
             return {"revision": done.revision}
 
         return await self.settings.patience.attempt(job_id, "unsupported", work, publishes=True)
@@ -269,7 +265,7 @@ class Steps:
             job = await self._jobs.start(job_id)
             asked = AssertTriplesRequest.FromString(await self._jobs.payload(job_id))
             done = await self._record(job, asked)
-            await self._keep_outcome(job_id, 0, done.revision, done.outcome)
+            await self._notes.keep_outcome(job_id, 0, done.revision, done.outcome)
             return {"revision": done.revision}
 
         return await self.settings.patience.attempt(job_id, "assert", work, publishes=True)
@@ -296,47 +292,13 @@ class Steps:
         await self._jobs.spend(job.id, "assert", prices.asserted(records))
         return done
 
-    async def _keep_outcome(
-        self, job_id: JobId, chunk: int, revision: int, outcome: resolver_pb2.Outcome
-    ) -> None:
-        await self._progress.save_artifact(job_id, chunk, OUTCOME, outcome.SerializeToString())
-        await self._jobs.published(job_id, Revision(revision))
-
-    async def _spend(self, job: Job, index: int, chunk: JSON) -> None:
-        prices = await self._prices.of(job.hold.price_version)
-        step, tokens = of_attempt(job, f"chunk/{index}"), int(chunk["tokens"])
-        await self._jobs.spend(job.id, step, prices.ingest(tokens), tokens)
-
-    async def _show_chunks(self, job_id: JobId, chunks: Sequence[JSON]) -> None:
-        shown = [
-            job_pb2.JobChunk(
-                index=index,
-                episode_id=str(chunk["episode"]),
-                token_count=int(chunk["tokens"]),
-                stage=episode_pb2.CHUNK_STAGE_NOTHING
-                if chunk["nothing"]
-                else episode_pb2.CHUNK_STAGE_PREPROCESSED,
-                nothing_reason=nothing_out(str(chunk["nothing"])),
-            )
-            for index, chunk in enumerate(chunks)
-        ]
-        await self._progress.record(job_id, shown)
-
-    async def _mark(self, job_id: JobId, index: int, chunk: JSON, stage: job_pb2.JobChunk) -> None:
-        stage.index, stage.episode_id, stage.token_count = (
-            index,
-            str(chunk["episode"]),
-            int(chunk["tokens"]),
-        )
-        await self._progress.record(job_id, [stage])
-
     async def _with_failure_marked(self, job_id: JobId, index: int, chunk: JSON, result: JSON) -> JSON:
         status = status_in(result)
         if status is not None:
 
             async def mark() -> JSON:
                 failed = job_pb2.JobChunk(stage=ChunkStage.CHUNK_STAGE_FAILED, error=status)
-                await self._mark(job_id, index, chunk, failed)
+                await self._notes.mark(job_id, index, chunk, failed)
                 # Said again, under another request, it must not be taken for known.
                 await self._services.call(
                     (await self._jobs.find(job_id)).scope,
@@ -354,10 +316,3 @@ class Steps:
 def _check_going(job: Job) -> None:
     if job.cancel_requested:
         raise JobCancelled
-
-
-def _counted(dropped: Sequence[values_pb2.DroppedFact]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for fact in dropped:
-        counts[fact.reason] = counts.get(fact.reason, 0) + 1
-    return counts

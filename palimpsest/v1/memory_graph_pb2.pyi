@@ -326,11 +326,13 @@ class RebuildGraphRequest(_message.Message):
     request_id: _builtins.str
     """Names this call."""
     prompt_version: _builtins.str
-    """Extract anew with this version of the prompts; empty: don't."""
+    """`current`: read every text anew with the prompts of this release; empty: don't, unless a model is named.
+    A release has one version of each prompt; receipts of jobs tell which.
+    """
     medium_model: _builtins.str
-    """Extract anew by this model of the medium tier; empty: don't."""
+    """Read every text anew by this model of the medium tier, one that graphs may choose; empty: by the graph's."""
     low_model: _builtins.str
-    """Resolve anew by this model of the low tier; empty: don't."""
+    """Likewise of the low tier, which judges what is new beside what is known; empty: by the graph's."""
     validate_only: _builtins.bool
     """Only check and quote."""
     max_credits_micros: _builtins.int

@@ -151,9 +151,14 @@ class MemoryServiceStub:
     RebuildGraph: _grpc.UnaryUnaryMultiCallable[_memory_graph_pb2.RebuildGraphRequest, _memory_graph_pb2.RebuildGraphResponse]
     """Makes what is derived of a graph anew from its records and texts: spans, aliases, vectors; then
     checks all of it. Others may read and write meanwhile. A job, with a report; costs nothing.
-    Idempotent by request_id. With a prompt version or a model it is to extract every episode anew,
-    beside the old graph, and then switch: not built yet. Errors: GRAPH_NOT_FOUND, NOT_IMPLEMENTED,
-    TOO_MANY_JOBS, REQUEST_ID_REUSED.
+    Idempotent by request_id.
+    With a prompt version or a model it reads every text anew instead, beside what is known, and changes
+    nothing until all are read. Then text after text, each in one revision, what it said is replaced by
+    what it says now; answers about the time before stay what they were, and what users recorded stays.
+    Texts that can't be read keep what they said (PARTIAL). Costs what ingesting them would.
+    Errors: GRAPH_NOT_FOUND, VALIDATION_FAILED (no such prompt version, a model that graphs may not
+    choose), MODEL_NOT_ALLOWED, INSUFFICIENT_CREDITS, MAX_CREDITS_EXCEEDED, TOO_MANY_JOBS,
+    REQUEST_ID_REUSED.
     """
 
 @_typing.type_check_only
@@ -274,9 +279,14 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     RebuildGraph: _aio.UnaryUnaryMultiCallable[_memory_graph_pb2.RebuildGraphRequest, _memory_graph_pb2.RebuildGraphResponse]  # type: ignore[assignment]
     """Makes what is derived of a graph anew from its records and texts: spans, aliases, vectors; then
     checks all of it. Others may read and write meanwhile. A job, with a report; costs nothing.
-    Idempotent by request_id. With a prompt version or a model it is to extract every episode anew,
-    beside the old graph, and then switch: not built yet. Errors: GRAPH_NOT_FOUND, NOT_IMPLEMENTED,
-    TOO_MANY_JOBS, REQUEST_ID_REUSED.
+    Idempotent by request_id.
+    With a prompt version or a model it reads every text anew instead, beside what is known, and changes
+    nothing until all are read. Then text after text, each in one revision, what it said is replaced by
+    what it says now; answers about the time before stay what they were, and what users recorded stays.
+    Texts that can't be read keep what they said (PARTIAL). Costs what ingesting them would.
+    Errors: GRAPH_NOT_FOUND, VALIDATION_FAILED (no such prompt version, a model that graphs may not
+    choose), MODEL_NOT_ALLOWED, INSUFFICIENT_CREDITS, MAX_CREDITS_EXCEEDED, TOO_MANY_JOBS,
+    REQUEST_ID_REUSED.
     """
 
 class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -550,9 +560,14 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_memory_graph_pb2.RebuildGraphResponse, _abc.Awaitable[_memory_graph_pb2.RebuildGraphResponse]]:
         """Makes what is derived of a graph anew from its records and texts: spans, aliases, vectors; then
         checks all of it. Others may read and write meanwhile. A job, with a report; costs nothing.
-        Idempotent by request_id. With a prompt version or a model it is to extract every episode anew,
-        beside the old graph, and then switch: not built yet. Errors: GRAPH_NOT_FOUND, NOT_IMPLEMENTED,
-        TOO_MANY_JOBS, REQUEST_ID_REUSED.
+        Idempotent by request_id.
+        With a prompt version or a model it reads every text anew instead, beside what is known, and changes
+        nothing until all are read. Then text after text, each in one revision, what it said is replaced by
+        what it says now; answers about the time before stay what they were, and what users recorded stays.
+        Texts that can't be read keep what they said (PARTIAL). Costs what ingesting them would.
+        Errors: GRAPH_NOT_FOUND, VALIDATION_FAILED (no such prompt version, a model that graphs may not
+        choose), MODEL_NOT_ALLOWED, INSUFFICIENT_CREDITS, MAX_CREDITS_EXCEEDED, TOO_MANY_JOBS,
+        REQUEST_ID_REUSED.
         """
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -13,6 +13,7 @@ from services.domain.scope import Scope
 from services.llm import tokens
 from services.preprocessor.index import PassageIndex
 from services.preprocessor.versions import removed
+from services.preprocessor.withdrawing import withdrawn
 from services.stores.errors import WriteConflict
 from services.stores.memory.documents import TextGone
 from services.stores.memory.port import TextStore
@@ -140,23 +141,8 @@ class Deletions:
     async def _withdrawn(
         self, scope: Scope, document: DocumentId, version: int
     ) -> Sequence[values_pb2.Withdrawal]:
-        """Which later version is the first to leave a passage of an earlier one out."""
-        heads = await self._text.version_heads(scope, document)
-        later = sorted(head.version for head in heads if head.version > version)
-        waiting = await self._earlier(scope, document, version) if later else {}
-        found: list[values_pb2.Withdrawal] = []
-        for number in later:
-            following = await self._text.version(scope, document, number)
-            if following is None or not waiting:
-                continue
-            mine = await self._text.of_document(scope, document, number)
-            left = next((one.id for one in mine if one.deleted_at is None), "")
-            for passage in await asyncio.to_thread(removed, list(waiting.values()), following.text):
-                del waiting[passage]
-                found.append(
-                    values_pb2.Withdrawal(passage_id=passage, at=following.reference_time, episode_id=left)
-                )
-        return found
+        earlier = await self._earlier(scope, document, version)
+        return await withdrawn(self._text, scope, document, version, earlier)
 
     async def _earlier(self, scope: Scope, document: DocumentId, version: int) -> dict[PassageId, Passage]:
         found: dict[PassageId, Passage] = {}

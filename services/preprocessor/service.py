@@ -5,15 +5,14 @@ from collections.abc import Callable, Sequence
 
 from palimpsest.internal.v1 import erasing_pb2 as erasing_pb
 from palimpsest.internal.v1 import preprocessor_pb2 as pb
+from palimpsest.internal.v1 import preprocessor_rereading_pb2 as rereading_pb
 from services.domain.errors import DocumentNotFound, EpisodeNotFound
 from services.domain.facts import NothingReason
 from services.domain.ids import DocumentId, EpisodeId, JobId, derive_id
 from services.domain.instants import Instant
-from services.domain.memory import DocumentVersion, Episode, EpisodeKind, Passage
-from services.domain.recalled import is_recalled
+from services.domain.memory import DocumentVersion, Episode, Passage
 from services.domain.scope import Scope
 from services.llm import tokens
-from services.llm.offline.relevance import is_small_talk
 from services.llm.port import Embedder
 from services.preprocessor.assertions import assertion_episode
 from services.preprocessor.deleting import Deletions
@@ -22,6 +21,8 @@ from services.preprocessor.index import PassageIndex
 from services.preprocessor.layout import of_source
 from services.preprocessor.mentions import MentionErasing
 from services.preprocessor.quarantine import held_back
+from services.preprocessor.relevance import why_not_understood, why_nothing_in
+from services.preprocessor.rereading import Rereading
 from services.preprocessor.source import Source, read_source
 from services.preprocessor.versions import removed
 from services.stores.errors import ScopeErased, WriteConflict
@@ -50,6 +51,7 @@ class Preprocessor:
         self._now = now
         self._deletions = Deletions(text, self._index, now)
         self._mentions = MentionErasing(text, memory, self._index)
+        self._rereading = Rereading(text)
 
     async def preprocess(self, scope: Scope, request: pb.PreprocessRequest) -> pb.PreprocessResponse:
         """Saves what is new in a job's text. A repeated call of a job answers the same and saves nothing.
@@ -184,6 +186,18 @@ class Preprocessor:
                 await self._taught(scope, found[id])
         return pb.TakeUpResponse(nothing=reasons)
 
+    async def list_readable(
+        self, scope: Scope, request: rereading_pb.ListReadableRequest
+    ) -> rereading_pb.ListReadableResponse:
+        """Texts that something can be learned of. See Rereading."""
+        return await self._rereading.list(scope, request)
+
+    async def list_withdrawals(
+        self, scope: Scope, request: rereading_pb.ListWithdrawalsRequest
+    ) -> rereading_pb.ListWithdrawalsResponse:
+        """What later versions of its document leave out of an episode. Raises EpisodeNotFound."""
+        return await self._rereading.withdrawals(scope, request)
+
     async def _taught(self, scope: Scope, episode: Episode) -> None:
         """From now on its passages are known, and are found, as those of any episode."""
         generation = (await self._fences.fence(scope)).generation
@@ -202,7 +216,7 @@ class Preprocessor:
         )
         if passages and all(one.hash in known for one in passages):
             return NothingReason.DUPLICATE_CONTENT
-        return _why_nothing_in(passages)
+        return why_not_understood(passages)
 
     async def _saved(self, scope: Scope, job: JobId, source: Source) -> Draft | None:
         """What this job has saved before; None when it has not."""
@@ -276,20 +290,8 @@ def _by_episode(passages: Sequence[Passage]) -> dict[EpisodeId, list[Passage]]:
 
 
 def _chunk(episode: Episode, passages: Sequence[Passage], *, gate: bool) -> pb.Chunk:
-    nothing = _why_nothing_in(passages)
-    if not nothing and gate and episode.kind is EpisodeKind.CONVERSATION:
-        small = all(is_small_talk(one.text) for one in passages if one.text.strip())
-        nothing = NothingReason.SMALL_TALK if small else ""
+    nothing = why_nothing_in(episode, passages, gate=gate)
     return pb.Chunk(episode_id=episode.id, tokens=episode.tokens, nothing=nothing)
-
-
-def _why_nothing_in(passages: Sequence[Passage]) -> str:
-    """Why a chunk needs no understanding: it was recalled from here, or deleted since; "" when it does."""
-    if not passages:
-        return NothingReason.NO_DURABLE_FACT
-    if any(one.held for one in passages):
-        return NothingReason.QUARANTINED
-    return NothingReason.RECALLED_TEXT if all(is_recalled(one.text) for one in passages) else ""
 
 
 async def _count(text: str) -> int:

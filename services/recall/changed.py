@@ -60,7 +60,7 @@ class Changed:
         voice = [VoiceId(id) for id in _ids(told, _VOICE)]
         episodes = {EpisodeId(id) for id in _ids(told, ("episodes",))}
         resolved = [one.commit_id for one in entries if one.commit_id.startswith(_RESOLVE)]
-        episodes |= {EpisodeId(id.removeprefix(_RESOLVE)) for id in resolved}
+        episodes |= {EpisodeId(id.split(":")[1]) for id in resolved}
         if statements:
             at = AsOf(entries[-1].revision)
             for view in await self._parts.graph.views(scope, statements, at):

@@ -35,7 +35,7 @@ class _Contexts:
     def add(self, entry: RevisionEntry) -> None:
         if not entry.commit_id.startswith(_RESOLVE) or not entry.summary:
             return
-        episode = EpisodeId(entry.commit_id.removeprefix(_RESOLVE))
+        episode = EpisodeId(entry.commit_id.split(":")[1])
         for id in json.loads(entry.summary).get("context", ()):
             self.episodes[StatementId(id)].setdefault(episode, entry.revision)
 

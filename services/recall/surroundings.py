@@ -57,7 +57,7 @@ class Surroundings:
         async with at_once() as group:
             recent = group.create_task(self._recent(scope, episode))
             declared = group.create_task(self._lexicons.at(scope, current))
-            like = group.create_task(self._like(scope, episode, passages, current))
+            like = group.create_task(self._like(scope, episode, passages, current, anew=request.anew))
             named = group.create_task(named_in(self._names, scope, texts, current))
         similar, facts = like.result()
         entities, also = named.result()
@@ -101,7 +101,7 @@ class Surroundings:
         return [one.text for one in earlier if one.text and one.deleted_at is None and not one.held][:RECENT]
 
     async def _like(
-        self, scope: Scope, episode: Episode, passages: Sequence[Passage], current: Revision
+        self, scope: Scope, episode: Episode, passages: Sequence[Passage], current: Revision, *, anew: bool
     ) -> tuple[list[str], list[StatementView]]:
         said = [passage for passage in passages if passage.text.strip()][:MAX_TURNS]
         if not said:
@@ -109,7 +109,7 @@ class Surroundings:
         vectors = await self._vectors(scope, said)
         async with at_once() as group:
             similar = group.create_task(self._similar(scope, episode, vectors))
-            facts = group.create_task(self._facts(scope, vectors, current))
+            facts = group.create_task(self._facts(scope, vectors, current, episode.id if anew else None))
         return similar.result(), facts.result()
 
     async def _vectors(self, scope: Scope, passages: Sequence[Passage]) -> Vectors:
@@ -131,11 +131,17 @@ class Surroundings:
         others.sort(key=lambda passage: (-scores[passage.id], passage.id))
         return list(dict.fromkeys(passage.text for passage in others))[:SIMILAR]
 
-    async def _facts(self, scope: Scope, vectors: Vectors, current: Revision) -> list[StatementView]:
-        """Similar facts that are believed, ended ones included, so that order of arrival decides nothing."""
+    async def _facts(
+        self, scope: Scope, vectors: Vectors, current: Revision, but: EpisodeId | None
+    ) -> list[StatementView]:
+        """Similar facts that are believed, ended ones included, so that order of arrival decides nothing.
+
+        `but`: without those that only this episode tells.
+        """
         scores = await self._nearest(scope, Collection.STATEMENTS, vectors, SEARCHED)
         views = await self._parts.graph.views(scope, [StatementId(id) for id in scores], AsOf(current))
         believed = [view for view in views if view.spans and view.statement.fact]
+        believed = [view for view in believed if but is None or set(view.episodes) - {but}]
         believed.sort(key=lambda view: (-scores[view.statement.id], view.statement.id))
         reads = await self._readings.of(scope, current)
         return await shown_as(self._parts.graph, scope, believed[:FACTS], reads)

@@ -76,6 +76,8 @@ class Draft:
     voice_revoked: dict[RecordId, VoiceId] = field(default_factory=dict)
     voice_undone: dict[RecordId, VoiceId] = field(default_factory=dict)
     """Ends of the voice that a user takes back: revoked, and their words stay."""
+    voice_emptied: dict[RecordId, VoiceId] = field(default_factory=dict)
+    """Records of the voice that were revoked earlier, and whose words go now."""
     voice_unsupported: set[VoiceId] = field(default_factory=set)
     voice_retold: dict[VoiceId, str] = field(default_factory=dict)
     merges: dict[RecordId, Merge] = field(default_factory=dict)
@@ -109,6 +111,10 @@ class Draft:
     keys: dict[EntityId, str] = field(default_factory=dict)
     again: set[StatementId] = field(default_factory=set)
     """Statements whose spans are derived again though nothing new is said of them."""
+    forgotten: set[StatementId] = field(default_factory=set)
+    """Likewise; and their words go unless something supports them."""
+    keeps_words: bool = False
+    """What the draft revokes was known until then: no words go with it."""
 
     @property
     def empty(self) -> bool:
@@ -124,6 +130,8 @@ class Draft:
             or self.voice_revoked
             or self.voice_undone
             or self.again
+            or self.forgotten
+            or self.voice_emptied
             or self.merges
             or self.declared
             or self.readings_revoked
@@ -139,7 +147,7 @@ class Draft:
 
     def touched(self) -> set[StatementId]:
         """Statements whose spans may change by their records; merges touch others: see closure.py."""
-        touched = self.again | {claim.statement for claim in self.claims.values()}
+        touched = self.again | self.forgotten | {claim.statement for claim in self.claims.values()}
         touched |= {end.statement for end in self.ends.values()}
         touched |= {denial.statement for denial in self.denials.values()}
         touched |= {revocation.statement for revocation in self.revocations.values()}
@@ -205,6 +213,8 @@ class Change:
     voice_ends: tuple[VoiceEnd, ...] = ()
     voice_revoked: tuple[tuple[VoiceId, RecordId], ...] = ()
     voice_undone: tuple[RecordId, ...] = ()
+    voice_emptied: tuple[tuple[VoiceId, RecordId], ...] | None = None
+    """Whose words go; None, in changes of an earlier release: those that are revoked."""
     decisions: tuple[Decision, ...] = ()
     unsupported: tuple[StatementId, ...] = ()
     """Statements that no record supports any more: their text goes."""

@@ -30,6 +30,7 @@ class Action(StrEnum):
     KEEP_PREDICATES_APART = "keep_predicates_apart"
     ARCHIVE = "archive"
     RESTORE_ARCHIVED = "restore_archived"
+    READ_ANEW = "read_anew"
 
 
 @dataclass(frozen=True, slots=True)

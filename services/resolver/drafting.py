@@ -17,6 +17,7 @@ from services.resolver.change import Draft, Dropped
 from services.resolver.deciding import TEXT, decide_said
 from services.resolver.memo import Memo, Noise
 from services.resolver.naming import Naming
+from services.resolver.rereading import Anew, Leaving, Rereading
 from services.resolver.said import Drafter, Said, check, said_of_fact
 from services.resolver.sameness import Chunk, Sameness
 from services.resolver.verdicts import Verdicts
@@ -37,6 +38,7 @@ class Drafting:
         lexicons: Lexicons,
         engine: Engine,
         judges: tuple[Sameness, Verdicts, Voice],
+        rereading: Rereading,
         vocabulary: Vocabulary,
         now: Callable[[], Instant],
     ) -> None:
@@ -45,6 +47,7 @@ class Drafting:
         self._lexicons = lexicons
         self._asking = Asking(engine)
         self._sameness, self._verdicts, self._voice = judges
+        self._rereading = rereading
         self._vocabulary = vocabulary
         self._now = now
 
@@ -67,11 +70,12 @@ class Drafting:
         staged: pb.StoreFactsRequest,
         revisions: tuple[Revision, Revision],
         memo: Memo,
+        anew: Anew | None = None,
     ) -> Draft:
         """The draft of a chunk for a revision (second) from what is known at another (first).
 
-        `memo` keeps what was asked: a draft for a later revision asks only what is new. Raises EngineError,
-        EpisodeNotFound.
+        `memo` keeps what was asked: a draft for a later revision asks only what is new. `anew`: in place of
+        what the text said before. Raises EngineError, EpisodeNotFound.
         """
         known, revision = revisions
         draft = Draft(revision)
@@ -82,14 +86,18 @@ class Drafting:
         said = _said(staged, noise, episode, passages, self._vocabulary, draft)
         spoken = _spoken(staged, noise, episode, passages, draft)
         await (await self.drafter(scope, known, draft)).add(said)
-        decide_said(scope, draft, self._now(), TEXT)
+        before = None if anew is None else await self._rereading.before(scope, id)
         if staged.HasField("setting"):
             setting = setting_in(staged.setting)
             offered = (fact.statement_id for fact in staged.setting.known_facts if fact.statement_id)
             draft.context = tuple(StatementId(id) for id in dict.fromkeys(offered))
             chunk = Chunk(id, setting, [passage.with_speaker for passage in passages.values()])
-            if not await self._judged(scope, draft, known, chunk, spoken, staged, memo):
-                return await self.draft(scope, id, staged, revisions, memo)
+            leaving = Leaving() if before is None else await self._rereading.leaving(scope, draft, before)
+            if not await self._judged(scope, draft, known, chunk, spoken, staged, memo, leaving):
+                return await self.draft(scope, id, staged, revisions, memo, anew)
+        if before is not None and anew is not None:
+            await self._rereading.replace(scope, draft, before, anew, self._now())
+        decide_said(scope, draft, self._now(), TEXT)
         draft.receipts = list(memo.receipts)
         return draft
 
@@ -102,13 +110,14 @@ class Drafting:
         spoken: Sequence[Spoken],
         staged: pb.StoreFactsRequest,
         memo: Memo,
+        leaving: Leaving,
     ) -> bool:
         """Drafts what was judged. False where some facts turned out to be noise: draft anew without."""
         setting, now, noise = chunk.setting, self._now(), memo.noise
         alike = await self._sameness.find(scope, draft, known, chunk)
         supposed = () if alike is None else (self._sameness.supposed(scope, draft, alike, chunk, now),)
-        to_judge = await self._verdicts.find(scope, draft, known, supposed)
-        heard = await self._voice.find(scope, known, spoken, setting)
+        to_judge = await self._verdicts.find(scope, draft, known, supposed, leaving.statements)
+        heard = await self._voice.find(scope, known, spoken, setting, leaving.voice)
         offers = Offers(
             setting,
             reflect=_reflection(staged, setting),

@@ -39,16 +39,21 @@ class Mending:
         await self._publisher.settle(scope)
 
     async def derive_again(
-        self, scope: Scope, found_at: Revision, statements: Sequence[StatementId]
+        self,
+        scope: Scope,
+        found_at: Revision,
+        statements: Sequence[StatementId],
+        unsupported: Sequence[StatementId],
     ) -> Revision:
-        """Spans as the records have them; statements that no record supports lose their text."""
+        """Spans as the records have them; of `unsupported`, those that no record supports lose their text."""
+        every = list(dict.fromkeys([*statements, *unsupported]))
 
         async def build(_known: Revision, revision: Revision) -> Draft:
-            draft = Draft(revision, again=set(statements))
-            draft.decisions = [self._decision(scope, revision, "mend_spans", id) for id in statements]
+            draft = Draft(revision, again=set(statements), forgotten=set(unsupported))
+            draft.decisions = [self._decision(scope, revision, "mend_spans", id) for id in every]
             return draft
 
-        return await self._publish(scope, "derive", found_at, statements, build)
+        return await self._publish(scope, "derive", found_at, every, build)
 
     async def revoke_voice(
         self, scope: Scope, found_at: Revision, claims: Mapping[RecordId, VoiceId]

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from services.domain.beliefs import BeliefChanges, believed, changes, derive
 from services.domain.errors import Conflict
 from services.domain.graph import EntityType, Literal, Span
-from services.domain.ids import EntityId, RecordId, Revision, StatementId
+from services.domain.ids import EntityId, RecordId, Revision, StatementId, VoiceId
 from services.domain.instants import Instant
 from services.domain.lexicon import synonyms_in
 from services.domain.records import Claim, Denial, End
@@ -213,12 +213,11 @@ class Publisher:
             )
         if change.merges_emptied:
             await self._stores.readings.forget_text(scope, change.merges_emptied)
-        if change.unsupported_voice or change.voice_revoked or change.voice_retold:
+        emptied = change.voice_revoked if change.voice_emptied is None else change.voice_emptied
+        if change.unsupported_voice or emptied or change.voice_retold:
             await self._stores.voice.forget_text(
                 scope,
-                VoiceForgetting(
-                    revision, change.unsupported_voice, change.voice_revoked, change.voice_retold
-                ),
+                VoiceForgetting(revision, change.unsupported_voice, emptied, change.voice_retold),
             )
         if gone := [*change.unsupported, *change.unsupported_voice, *orphans]:
             await self._stores.decisions.forget_text(scope, gone)
@@ -261,6 +260,7 @@ class Publisher:
             voice_ends=tuple(draft.voice_ends.values()),
             voice_undone=tuple(sorted(draft.voice_undone)),
             voice_revoked=tuple(sorted((voice, record) for record, voice in draft.voice_revoked.items())),
+            voice_emptied=_voice_emptied(draft),
             decisions=tuple(replace(item, revision=draft.revision) for item in draft.decisions),
             unsupported=unsupported,
             unsupported_voice=tuple(sorted(draft.voice_unsupported)),
@@ -312,8 +312,8 @@ def _published(entry: RevisionEntry) -> Published:
 
 def _left_alone(records: Records, draft: Draft) -> dict[RecordId, Revocation]:
     """What users recorded by hand of statements whose every text the draft revokes: it speaks of nothing."""
-    touched = {revocation.statement for revocation in draft.revocations.values()}
-    if not touched:
+    touched = draft.forgotten | {revocation.statement for revocation in draft.revocations.values()}
+    if draft.keeps_words or not touched:
         return {}
     every: list[Claim | End | Denial] = [*records.claims, *records.ends, *records.denials]
     counting = [one for one in every if one.statement in touched and one.revoked_at is None]
@@ -322,13 +322,18 @@ def _left_alone(records: Records, draft: Draft) -> dict[RecordId, Revocation]:
 
 
 def _unsupported(records: Records, draft: Draft) -> tuple[StatementId, ...]:
-    touched = draft.again | {revocation.statement for revocation in draft.revocations.values()}
-    if not touched:
+    touched = draft.forgotten | {revocation.statement for revocation in draft.revocations.values()}
+    if draft.keeps_words or not touched:
         return ()
     supported = {claim.statement for claim in records.claims if claim.revoked_at is None}
     supported |= {end.statement for end in records.ends if end.revoked_at is None}
     supported |= {denial.statement for denial in records.denials if denial.revoked_at is None}
     return tuple(sorted(touched - supported))
+
+
+def _voice_emptied(draft: Draft) -> tuple[tuple[VoiceId, RecordId], ...]:
+    revoked = {} if draft.keeps_words else draft.voice_revoked
+    return tuple(sorted((voice, record) for record, voice in (revoked | draft.voice_emptied).items()))
 
 
 def _named_by(records: Records, unsupported: tuple[StatementId, ...]) -> tuple[EntityId, ...]:

@@ -157,7 +157,7 @@ class Removing:
     def _draft(
         self, scope: Scope, request: pb.EraseEntityRequest, theirs: Theirs, revision: Revision
     ) -> Draft:
-        draft = Draft(revision, again=set(theirs.statements))
+        draft = Draft(revision, forgotten=set(theirs.statements))
         for found in theirs.records:
             every: list[Claim | End | Denial] = [*found.claims, *found.ends, *found.denials]
             counting = {one.id: Revocation(one.id, one.statement) for one in every if one.revoked_at is None}

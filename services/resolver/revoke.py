@@ -115,11 +115,13 @@ class Revocations:
         cited = [one for one in every if one.revoked_at is None]
         draft.revocations = {one.id: draft.emptied[one.id] for one in cited}
         again = await self._said_again(scope, episodes, cited)
-        if cited:
-            draft.read = {one.statement for one in cited}
+        told = [one for one in every if one.revoked_at is None or one.source.quote]
+        if told:
+            draft.read = {one.statement for one in told}
             draft.stored = await self._graph.records(scope, sorted(draft.read))
             _record_anew(scope, draft, cited, again, deletion.withdrawals)
-            await self._retell(scope, draft, cited)
+            await self._retell(scope, draft, told)
+            draft.forgotten = _read_otherwise(draft, cited)
         await self._parting.add(scope, draft, episodes)
         await self._revoke_voice(scope, episodes, draft)
         kept = {one.id for one in cited if one.source.passage in again and not _withdraws(one)}
@@ -171,10 +173,11 @@ class Revocations:
         listed = await self._decisions.list_decisions(scope, episode, Page(_DECISIONS))
         return any(decision.action == _DELETE for decision in listed.items)
 
-    async def _retell(self, scope: Scope, draft: Draft, cited: Sequence[Said]) -> None:
+    async def _retell(self, scope: Scope, draft: Draft, told: Sequence[Said]) -> None:
         """Revokes verdicts on what nothing supports any more, and says anew what others support.
 
-        That is: plain sentences where the episodes wrote the sentence of a statement.
+        That is: plain sentences where the episodes wrote the sentence of a statement, by whichever reading.
+        `told`: what they say, and what they said by earlier ones.
         """
         stored = draft.stored
         every: list[Said] = [*stored.claims, *stored.ends, *stored.denials]
@@ -185,18 +188,18 @@ class Revocations:
             gone = {verdict.left, verdict.right} & (draft.read - supported)
             if gone and verdict.revoked_at is None and verdict.judge is not Judge.USER:
                 draft.revocations[verdict.id] = Revocation(verdict.id, verdict.left)
-        wrote = {(record.statement, record.recorded_at) for record in cited}
+        wrote = {(record.statement, record.recorded_at) for record in told}
         others = {(record.statement, record.recorded_at) for record in left}
         # What is recorded anew has its words still: the sentence was drawn from a passage that stays.
         anew = {record.statement for record in left if record.recorded_at == draft.revision}
-        told = [
+        retold = [
             one
             for one in stored.statements
             if one.id in supported - anew
             and ((one.id, one.created_at) in wrote or (one.id, one.created_at) not in others)
         ]
-        nodes = await self._nodes(scope, told)
-        for one in told:
+        nodes = await self._nodes(scope, retold)
+        for one in retold:
             target = one.object if isinstance(one.object, Literal) else nodes[one.object]
             plain = sentence(nodes[one.subject], nodes[one.predicate], target)
             if one.fact != plain:
@@ -235,7 +238,7 @@ class Revocations:
             if end.revoked_at is None and end.reason is EndReason.SOURCE_REMOVED
         }
         for statement, passage in sorted(cited - before):
-            _withdraw(scope, draft, statement, Withdrawn(passage, at, episode or None))
+            withdraw(scope, draft, statement, Withdrawn(passage, at, episode or None))
         return draft
 
     async def _revoke_voice(self, scope: Scope, episodes: Sequence[EpisodeId], draft: Draft) -> None:
@@ -260,10 +263,14 @@ class Revocations:
                     )
             left = [one for one in aspect.claims if one.revoked_at is None and one.episode not in leaving]
             left += [one for one in draft.voice_claims.values() if one.voice == aspect.id]
+            records: list[VoiceClaim | VoiceEnd] = [*aspect.claims, *aspect.ends]
+            earlier = [one for one in records if _was_read(one, leaving)]
+            draft.voice_emptied |= dict.fromkeys((one.id for one in earlier), aspect.id)
             if not left:
-                if mine:
+                if mine or (earlier and aspect.text):
                     draft.voice_unsupported.add(aspect.id)
                 continue
+            mine += [one for one in aspect.claims if _was_read(one, leaving)]
             spoke = {claim.recorded_at for claim in mine}
             others = {claim.recorded_at for claim in left}
             quotes = [claim.quote for claim in sorted(left, key=_attested) if claim.quote]
@@ -271,6 +278,15 @@ class Revocations:
             stays = any(claim.recorded_at == draft.revision for claim in left)
             if mine and wrote and not stays and quotes and quotes[0] != aspect.text:
                 draft.voice_retold[aspect.id] = quotes[0]
+
+
+def _read_otherwise(draft: Draft, cited: Sequence[Said]) -> set[StatementId]:
+    """Statements that the episodes said by an earlier reading alone, whose words are there."""
+    stored = draft.stored
+    every: list[Said] = [*stored.claims, *stored.ends, *stored.denials]
+    told = {one.statement for one in every if one.revoked_at is None and one.source.episode is not None}
+    told |= {one.statement for one in cited}
+    return {one.id for one in stored.statements if one.fact and one.id not in told}
 
 
 def _record_anew(
@@ -290,7 +306,7 @@ def _record_anew(
             if passage in again:
                 _say_anew(scope, draft, one, again[passage])
         elif passage in withdrawals:
-            _withdraw(scope, draft, one.statement, withdrawals[passage])
+            withdraw(scope, draft, one.statement, withdrawals[passage])
     for end in draft.stored.ends:
         passage = end.source.passage
         # Nothing is left to withdraw of a passage that went with its claims.
@@ -321,7 +337,8 @@ def _say_anew(scope: Scope, draft: Draft, one: Said, place: Place) -> None:
             )
 
 
-def _withdraw(scope: Scope, draft: Draft, statement: StatementId, by: Withdrawn) -> None:
+def withdraw(scope: Scope, draft: Draft, statement: StatementId, by: Withdrawn) -> RecordId:
+    """Drafts that a version takes back what a passage says of a statement; answers the end's id."""
     made = RecordId(derive_id(scope, "end", "source-removed", statement, by.passage, by.at, by.episode or ""))
     draft.ends[made] = End(
         made,
@@ -333,6 +350,7 @@ def _withdraw(scope: Scope, draft: Draft, statement: StatementId, by: Withdrawn)
         EndReason.SOURCE_REMOVED,
         recorded_at=draft.revision,
     )
+    return made
 
 
 def _spoken_anew(
@@ -360,6 +378,12 @@ def _withdraws(one: Said) -> bool:
 
 def _counts(one: VoiceClaim | VoiceEnd, episodes: Collection[EpisodeId]) -> bool:
     return one.revoked_at is None and one.episode in episodes
+
+
+def _was_read(one: VoiceClaim | VoiceEnd, episodes: Collection[EpisodeId]) -> bool:
+    """Whether a record of an earlier reading has its words still."""
+    words = one.quote if isinstance(one, VoiceClaim) else one.why
+    return one.revoked_at is not None and one.episode in episodes and bool(words)
 
 
 def _attested(claim: VoiceClaim) -> tuple[Instant, RecordId]:

@@ -1,10 +1,11 @@
 """The resolver service: stages facts, resolves them into revisions, takes assertions, revokes episodes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
+from palimpsest.internal.v1 import values_pb2
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
 from services.domain.facts import NothingReason
 from services.domain.ids import EpisodeId, PassageId, Revision, derive_id
@@ -30,6 +31,7 @@ from services.resolver.merging import Merging
 from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
 from services.resolver.removing import Removing
+from services.resolver.rereading import Anew, Rereading
 from services.resolver.revoke import Deletion, Revocations, Withdrawn
 from services.resolver.said import check, said_of_assertion
 from services.resolver.sameness import Sameness
@@ -93,7 +95,14 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.now),
         )
         self._drafting = Drafting(
-            self._graph, parts.text, lexicons, parts.engine, judges, parts.vocabulary, parts.now
+            self._graph,
+            parts.text,
+            lexicons,
+            parts.engine,
+            judges,
+            Rereading(self._graph, stores.voice, readings),
+            parts.vocabulary,
+            parts.now,
         )
         self._now = parts.now
         self._revocations = Revocations(
@@ -149,6 +158,40 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             receipts=[receipt_out(receipt) for receipt in told.receipts],
             dropped=[dropped_out(one.reason, "resolve", one.turn) for one in told.dropped],
             nothing=_why_nothing(staged, memo),
+        )
+
+    async def resolve_anew(self, scope: Scope, request: pb.ResolveAnewRequest) -> pb.ResolveAnewResponse:
+        """Puts what a text says by a new reading in place of what it said. Idempotent by commit id.
+
+        Raises EpisodeNotFound, Conflict, EngineError.
+        """
+        id, memo = EpisodeId(request.facts.episode_id), Memo()
+        by = By(request.actor, "read anew", request=request.commit_id)
+        anew = Anew(request.commit_id, by, _withdrawals(request.withdrawals))
+        last = Draft(Revision(0))
+
+        async def build(known: Revision, revision: Revision) -> Draft:
+            nonlocal last
+            last = await self._drafting.draft(scope, id, request.facts, (known, revision), memo, anew)
+            return last
+
+        try:
+            published = await self._publisher.publish(scope, f"resolve:{id}:{request.commit_id}", build)
+        except EngineError as error:
+            error.before = (*memo.receipts, *error.before)
+            raise
+        told = published.outcome if published.outcome != Outcome() else last
+        revoked = published.outcome.revoked
+        return pb.ResolveAnewResponse(
+            revision=published.revision,
+            outcome=_outcome(published.outcome),
+            receipts=[receipt_out(receipt) for receipt in told.receipts],
+            dropped=[dropped_out(one.reason, "resolve", one.turn) for one in told.dropped],
+            nothing=_why_nothing(request.facts, memo),
+            claims_revoked=revoked.claims,
+            ends_revoked=revoked.ends,
+            denials_revoked=revoked.denials,
+            voice_revoked=revoked.voice,
         )
 
     async def assert_(self, scope: Scope, request: pb.AssertRequest) -> pb.AssertResponse:
@@ -288,13 +331,17 @@ def _deletion(request: pb.RevokeRequest) -> Deletion:
         request.why,
         request.action,
         request.target,
-        {
-            PassageId(one.passage_id): Withdrawn(
-                PassageId(one.passage_id), Instant(one.at), EpisodeId(one.episode_id) or None
-            )
-            for one in request.withdrawals
-        },
+        _withdrawals(request.withdrawals),
     )
+
+
+def _withdrawals(messages: Iterable[values_pb2.Withdrawal]) -> Mapping[PassageId, Withdrawn]:
+    return {
+        PassageId(one.passage_id): Withdrawn(
+            PassageId(one.passage_id), Instant(one.at), EpisodeId(one.episode_id) or None
+        )
+        for one in messages
+    }
 
 
 def _why_nothing(staged: pb.StoreFactsRequest, memo: Memo) -> str:

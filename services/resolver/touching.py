@@ -23,7 +23,8 @@ def touched(change: Change, draft: Draft) -> Touched:
     entities |= {one.id for one in commit.entities if one.type is EntityType.PREDICATE}
     voice: set[VoiceId] = {*change.unsupported_voice, *draft.voice_undone.values()}
     voice |= {claim.voice for claim in change.voice_claims} | {end.voice for end in change.voice_ends}
-    voice |= {id for id, _ in (*change.voice_revoked, *change.voice_retold)}
+    emptied = change.voice_emptied or ()
+    voice |= {id for id, _ in (*change.voice_revoked, *emptied, *change.voice_retold)}
     added = {one.id for one in commit.entities if one.type is not EntityType.PREDICATE}
     return Touched(
         tuple(sorted(statements - {one.id for one in commit.statements})),

@@ -4,7 +4,7 @@ One question for all new facts of a chunk (asking.py). A SINGLE slot needs no ve
 near-equal objects are asked about, as duplicates.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from rapidfuzz import fuzz
@@ -154,13 +154,18 @@ class Verdicts:
         self._now = now
 
     async def find(
-        self, scope: Scope, draft: Draft, known: Revision, supposed: Sequence[Draft] = ()
+        self,
+        scope: Scope,
+        draft: Draft,
+        known: Revision,
+        supposed: Sequence[Draft] = (),
+        leaving: Set[StatementId] = frozenset(),
     ) -> ToJudge:
         """What the draft tells first, beside candidates and each other. Raises EngineError of vectors.
 
         Which pairs are judged follows from what was said, not from what is believed just then: what hides a
         statement now may be deleted, and nobody is asked again. `supposed`: the draft with what may be judged
-        of its names; pairs that matter only then are found too.
+        of its names; pairs that matter only then are found too. `leaving`: nothing is compared with these.
         """
         lexicon = await self._lexicons.at(scope, known)
         likely = await self._likening.find(scope, draft, known, lexicon)
@@ -176,7 +181,7 @@ class Verdicts:
         for each in (draft, *supposed):
             as_read = _AsRead(Readings(self._readings, scope, each), lexicon)
             await as_read.learn(fresh)
-            for at, side in await self._pairs(scope, new, predicates, near, known, as_read):
+            for at, side in await self._pairs(scope, new, predicates, near, known, as_read, leaving):
                 candidates.setdefault(side.statement.id, side)
                 pairs.setdefault((at, side.statement.id))
         positions = {id: position for position, id in enumerate(candidates)}
@@ -265,10 +270,11 @@ class Verdicts:
         near: Sequence[Sequence[StatementId]],
         known: Revision,
         as_read: _AsRead,
+        leaving: Set[StatementId],
     ) -> list[tuple[int, _Side]]:
         """New statements, by place, each with what it may be judged against."""
         candidates = await self._candidates(scope, [side.statement for side in new], near, as_read)
-        ids = sorted({id for found in candidates for id in found})
+        ids = sorted({id for found in candidates for id in found} - leaving)
         views = {view.statement.id: view for view in await self._views(scope, ids, known)}
         hidden = await self._hidden(scope, list(views.values()))
         await as_read.learn(view.statement for view in views.values())

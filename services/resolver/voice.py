@@ -1,6 +1,6 @@
 """Voice: a new sentence of the user's voice is a duplicate of one that was said, replaces one, or is new."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from services.domain.facts import VoiceFact
@@ -61,11 +61,20 @@ class Voice:
         self._embedder = embedder
         self._now = now
 
-    async def find(self, scope: Scope, known: Revision, spoken: Sequence[Spoken], setting: Setting) -> Heard:
-        """What was said before that each may repeat or replace. Raises EngineError of vectors."""
+    async def find(
+        self,
+        scope: Scope,
+        known: Revision,
+        spoken: Sequence[Spoken],
+        setting: Setting,
+        leaving: Set[VoiceId] = frozenset(),
+    ) -> Heard:
+        """What was said before that each may repeat or replace, but for `leaving`. Raises EngineError of
+        vectors.
+        """
         if not spoken:
             return Heard()
-        candidates, pairs = await self._pairs(scope, known, spoken)
+        candidates, pairs = await self._pairs(scope, known, spoken, leaving)
         if not pairs:
             return Heard(spoken)
         shown = [KnownFact(aspect.text, claims_at(aspect, known)[0].attested_at) for aspect in candidates]
@@ -105,7 +114,7 @@ class Voice:
         return frozenset(aspect.id for aspect in await self._voice.aspects(scope, ids) if aspect.text)
 
     async def _pairs(
-        self, scope: Scope, known: Revision, spoken: Sequence[Spoken]
+        self, scope: Scope, known: Revision, spoken: Sequence[Spoken], leaving: Set[VoiceId]
     ) -> tuple[Sequence[VoiceAspect], list[Pair]]:
         vectors = await self._embedder.passages([one.fact.text for one in spoken])
         hits = await self._vectors.search(
@@ -115,7 +124,7 @@ class Voice:
             [VoiceId(hit.id) for hit in found if one.fact.ends_earlier or hit.score >= MIN_COSINE]
             for one, found in zip(spoken, hits, strict=True)
         ]
-        ids = list(dict.fromkeys(voice for found in wanted for voice in found))
+        ids = [id for id in dict.fromkeys(voice for found in wanted for voice in found) if id not in leaving]
         held = {
             aspect.id: aspect for aspect in await self._voice.aspects(scope, ids) if _claimed(aspect, known)
         }

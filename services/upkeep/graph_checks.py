@@ -65,10 +65,23 @@ class StatementCheck:
             for episode, statement in cited.items()
             if episode not in there
         ]
-        for one in statements:
-            if one.fact and not said[one.id]:
-                found.append(Difference(Kind.STATEMENT_WITHOUT_CLAIMS, seen.scope, one.id, unit=one.id))
-        return found
+        silent = [one.id for one in statements if one.fact and not said[one.id]]
+        kept = await self._read_otherwise(seen, silent, every) if silent else set()
+        return found + [
+            Difference(Kind.STATEMENT_WITHOUT_CLAIMS, seen.scope, id, unit=id)
+            for id in silent
+            if id not in kept
+        ]
+
+    async def _read_otherwise(
+        self, seen: Seen, silent: Sequence[StatementId], every: Sequence[Claim | End | Denial]
+    ) -> set[StatementId]:
+        """Those that a text which is there said by an earlier reading: they are known as of then."""
+        said = {(one.statement, one.source.episode) for one in every if one.statement in silent}
+        cited = sorted({episode for _, episode in said if episode})
+        texts = await self._stores.text.episodes(seen.scope, cited)
+        there = {one.id for one in texts if one.deleted_at is None}
+        return {statement for statement, episode in said if episode in there}
 
     async def _hulls(self, seen: Seen, statements: Sequence[Statement], records: Records) -> list[Difference]:
         if not isinstance(self._stores.graph, KeepsHulls) or not statements:

@@ -55,9 +55,13 @@ class Mends(Protocol):
         ...
 
     async def derive_again(
-        self, scope: Scope, found_at: Revision, statements: Sequence[StatementId]
+        self,
+        scope: Scope,
+        found_at: Revision,
+        statements: Sequence[StatementId],
+        unsupported: Sequence[StatementId],
     ) -> Revision:
-        """Publishes the spans that follow from the records; what no record supports loses its text."""
+        """Publishes the spans that follow from the records; of `unsupported`, which loses its text, too."""
         ...
 
     async def revoke_voice(

@@ -46,10 +46,10 @@ class Repairs:
         }
         if claims:
             await self._mends.revoke_voice(seen.scope, seen.known_at, claims)
-        again = _ids(differences, Kind.STATEMENT_WITHOUT_CLAIMS, Kind.SPANS_DIFFER)
-        if again:
-            ids = [StatementId(id) for id in again]
-            await self._mends.derive_again(seen.scope, seen.known_at, ids)
+        again = [StatementId(id) for id in _ids(differences, Kind.SPANS_DIFFER)]
+        unsupported = [StatementId(id) for id in _ids(differences, Kind.STATEMENT_WITHOUT_CLAIMS)]
+        if again or unsupported:
+            await self._mends.derive_again(seen.scope, seen.known_at, again, unsupported)
         if hulls := _ids(differences, Kind.HULL_TOO_NARROW):
             await self._widen(seen, [StatementId(id) for id in hulls])
         await self._vectors(seen, differences)

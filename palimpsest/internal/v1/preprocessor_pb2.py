@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from palimpsest.internal.v1 import erasing_pb2 as palimpsest_dot_internal_dot_v1_dot_erasing__pb2
+from palimpsest.internal.v1 import preprocessor_rereading_pb2 as palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2
 from palimpsest.internal.v1 import values_pb2 as palimpsest_dot_internal_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)palimpsest/internal/v1/preprocessor.proto\x12\x16palimpsest.internal.v1\x1a$palimpsest/internal/v1/erasing.proto\x1a#palimpsest/internal/v1/values.proto\"r\n\rSourceMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0f\n\x07speaker\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x14\n\x07said_at\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\n\n\x08_said_at\"\xae\x02\n\x06Source\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x37\n\x08messages\x18\x03 \x03(\x0b\x32%.palimpsest.internal.v1.SourceMessage\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x05 \x01(\t\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12\x16\n\x0ereference_time\x18\x08 \x01(\x03\x12>\n\x08metadata\x18\t \x03(\x0b\x32,.palimpsest.internal.v1.Source.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x7f\n\x11PreprocessRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12.\n\x06source\x18\x02 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Source\x12\x16\n\x0erelevance_gate\x18\x03 \x01(\x08\x12\x12\n\ndistrusted\x18\n \x01(\x08\"<\n\x05\x43hunk\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\x12\x0f\n\x07nothing\x18\x03 \x01(\t\"\xc4\x01\n\x12PreprocessResponse\x12-\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x1d.palimpsest.internal.v1.Chunk\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\x12\x14\n\x0ctokens_saved\x18\x03 \x01(\x05\x12\x0f\n\x07version\x18\x04 \x01(\x05\x12\x0f\n\x07nothing\x18\x05 \x01(\t\x12\x1b\n\x13removed_passage_ids\x18\x06 \x03(\t\x12\x1a\n\x12version_episode_id\x18\x07 \x01(\t\"7\n\x0e\x41ssertionGroup\x12\x16\n\x0ereference_time\x18\x01 \x01(\x03\x12\r\n\x05lines\x18\x02 \x03(\t\"q\n\x17RecordAssertionsRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x36\n\x06groups\x18\x03 \x03(\x0b\x32&.palimpsest.internal.v1.AssertionGroup\"M\n\x18RecordAssertionsResponse\x12\x31\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Episode\">\n\x0cQuoteRequest\x12.\n\x06source\x18\x01 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Source\"/\n\rQuoteResponse\x12\x0e\n\x06tokens\x18\x01 \x01(\x05\x12\x0e\n\x06\x63hunks\x18\x02 \x01(\x05\":\n\x12GetDocumentRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"\xd3\x01\n\x13GetDocumentResponse\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x16\n\x0ereference_time\x18\x05 \x01(\x03\x12\x12\n\ncreated_at\x18\x06 \x01(\x03\x12=\n\x08versions\x18\x07 \x03(\x0b\x32+.palimpsest.internal.v1.DocumentVersionHead\x12\x0e\n\x06source\x18\x08 \x01(\t\"\xb1\x01\n\x13\x44ocumentVersionHead\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x03\x12\x0e\n\x06tokens\x18\x04 \x01(\x05\x12\x12\n\ntokens_new\x18\x05 \x01(\x05\x12\x16\n\x0ereference_time\x18\x06 \x01(\x03\x12\x12\n\ncreated_at\x18\x07 \x01(\x03\x12\x0e\n\x06job_id\x18\x08 \x01(\t\x12\r\n\x05title\x18\t \x01(\t\".\n\x18\x44\x65leteEpisodeTextRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\",\n\x19\x44\x65leteEpisodeTextResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\"*\n\x14MarkUnlearnedRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"\x17\n\x15MarkUnlearnedResponse\"$\n\rTakeUpRequest\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\"!\n\x0eTakeUpResponse\x12\x0f\n\x07nothing\x18\x01 \x03(\t\"0\n\x19\x44\x65leteEpisodeTextsRequest\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\"@\n\x1a\x44\x65leteEpisodeTextsResponse\x12\x10\n\x08\x65pisodes\x18\x01 \x01(\x05\x12\x10\n\x08passages\x18\x02 \x01(\x05\"A\n\x19\x44\x65leteDocumentTextRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"\x8e\x01\n\x1a\x44\x65leteDocumentTextResponse\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\x12\x10\n\x08\x65pisodes\x18\x02 \x01(\x05\x12\x10\n\x08passages\x18\x03 \x01(\x05\x12\x37\n\x0bwithdrawals\x18\x04 \x03(\x0b\x32\".palimpsest.internal.v1.Withdrawal\"2\n\x11ListSourceRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x05\"I\n\rSourceEpisode\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\"M\n\x12ListSourceResponse\x12\x37\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32%.palimpsest.internal.v1.SourceEpisode2\xbd\t\n\x13PreprocessorService\x12\x63\n\nPreprocess\x12).palimpsest.internal.v1.PreprocessRequest\x1a*.palimpsest.internal.v1.PreprocessResponse\x12u\n\x10RecordAssertions\x12/.palimpsest.internal.v1.RecordAssertionsRequest\x1a\x30.palimpsest.internal.v1.RecordAssertionsResponse\x12T\n\x05Quote\x12$.palimpsest.internal.v1.QuoteRequest\x1a%.palimpsest.internal.v1.QuoteResponse\x12\x66\n\x0bGetDocument\x12*.palimpsest.internal.v1.GetDocumentRequest\x1a+.palimpsest.internal.v1.GetDocumentResponse\x12x\n\x11\x44\x65leteEpisodeText\x12\x30.palimpsest.internal.v1.DeleteEpisodeTextRequest\x1a\x31.palimpsest.internal.v1.DeleteEpisodeTextResponse\x12{\n\x12\x44\x65leteEpisodeTexts\x12\x31.palimpsest.internal.v1.DeleteEpisodeTextsRequest\x1a\x32.palimpsest.internal.v1.DeleteEpisodeTextsResponse\x12{\n\x12\x44\x65leteDocumentText\x12\x31.palimpsest.internal.v1.DeleteDocumentTextRequest\x1a\x32.palimpsest.internal.v1.DeleteDocumentTextResponse\x12\x63\n\nListSource\x12).palimpsest.internal.v1.ListSourceRequest\x1a*.palimpsest.internal.v1.ListSourceResponse\x12l\n\rMarkUnlearned\x12,.palimpsest.internal.v1.MarkUnlearnedRequest\x1a-.palimpsest.internal.v1.MarkUnlearnedResponse\x12l\n\rEraseMentions\x12,.palimpsest.internal.v1.EraseMentionsRequest\x1a-.palimpsest.internal.v1.EraseMentionsResponse\x12W\n\x06TakeUp\x12%.palimpsest.internal.v1.TakeUpRequest\x1a&.palimpsest.internal.v1.TakeUpResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)palimpsest/internal/v1/preprocessor.proto\x12\x16palimpsest.internal.v1\x1a$palimpsest/internal/v1/erasing.proto\x1a\x33palimpsest/internal/v1/preprocessor_rereading.proto\x1a#palimpsest/internal/v1/values.proto\"r\n\rSourceMessage\x12\x12\n\nmessage_id\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0f\n\x07speaker\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x14\n\x07said_at\x18\x05 \x01(\x03H\x00\x88\x01\x01\x42\n\n\x08_said_at\"\xae\x02\n\x06Source\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x37\n\x08messages\x18\x03 \x03(\x0b\x32%.palimpsest.internal.v1.SourceMessage\x12\x12\n\nsession_id\x18\x04 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x05 \x01(\t\x12\r\n\x05title\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12\x16\n\x0ereference_time\x18\x08 \x01(\x03\x12>\n\x08metadata\x18\t \x03(\x0b\x32,.palimpsest.internal.v1.Source.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x7f\n\x11PreprocessRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12.\n\x06source\x18\x02 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Source\x12\x16\n\x0erelevance_gate\x18\x03 \x01(\x08\x12\x12\n\ndistrusted\x18\n \x01(\x08\"<\n\x05\x43hunk\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\x12\x0f\n\x07nothing\x18\x03 \x01(\t\"\xc4\x01\n\x12PreprocessResponse\x12-\n\x06\x63hunks\x18\x01 \x03(\x0b\x32\x1d.palimpsest.internal.v1.Chunk\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\x12\x14\n\x0ctokens_saved\x18\x03 \x01(\x05\x12\x0f\n\x07version\x18\x04 \x01(\x05\x12\x0f\n\x07nothing\x18\x05 \x01(\t\x12\x1b\n\x13removed_passage_ids\x18\x06 \x03(\t\x12\x1a\n\x12version_episode_id\x18\x07 \x01(\t\"7\n\x0e\x41ssertionGroup\x12\x16\n\x0ereference_time\x18\x01 \x01(\x03\x12\r\n\x05lines\x18\x02 \x03(\t\"q\n\x17RecordAssertionsRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x36\n\x06groups\x18\x03 \x03(\x0b\x32&.palimpsest.internal.v1.AssertionGroup\"M\n\x18RecordAssertionsResponse\x12\x31\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32\x1f.palimpsest.internal.v1.Episode\">\n\x0cQuoteRequest\x12.\n\x06source\x18\x01 \x01(\x0b\x32\x1e.palimpsest.internal.v1.Source\"/\n\rQuoteResponse\x12\x0e\n\x06tokens\x18\x01 \x01(\x05\x12\x0e\n\x06\x63hunks\x18\x02 \x01(\x05\":\n\x12GetDocumentRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"\xd3\x01\n\x13GetDocumentResponse\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x16\n\x0ereference_time\x18\x05 \x01(\x03\x12\x12\n\ncreated_at\x18\x06 \x01(\x03\x12=\n\x08versions\x18\x07 \x03(\x0b\x32+.palimpsest.internal.v1.DocumentVersionHead\x12\x0e\n\x06source\x18\x08 \x01(\t\"\xb1\x01\n\x13\x44ocumentVersionHead\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x03\x12\x0e\n\x06tokens\x18\x04 \x01(\x05\x12\x12\n\ntokens_new\x18\x05 \x01(\x05\x12\x16\n\x0ereference_time\x18\x06 \x01(\x03\x12\x12\n\ncreated_at\x18\x07 \x01(\x03\x12\x0e\n\x06job_id\x18\x08 \x01(\t\x12\r\n\x05title\x18\t \x01(\t\".\n\x18\x44\x65leteEpisodeTextRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\",\n\x19\x44\x65leteEpisodeTextResponse\x12\x0f\n\x07\x64\x65leted\x18\x01 \x01(\x08\"*\n\x14MarkUnlearnedRequest\x12\x12\n\nepisode_id\x18\x01 \x01(\t\"\x17\n\x15MarkUnlearnedResponse\"$\n\rTakeUpRequest\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\"!\n\x0eTakeUpResponse\x12\x0f\n\x07nothing\x18\x01 \x03(\t\"0\n\x19\x44\x65leteEpisodeTextsRequest\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\"@\n\x1a\x44\x65leteEpisodeTextsResponse\x12\x10\n\x08\x65pisodes\x18\x01 \x01(\x05\x12\x10\n\x08passages\x18\x02 \x01(\x05\"A\n\x19\x44\x65leteDocumentTextRequest\x12\x13\n\x0b\x64ocument_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"\x8e\x01\n\x1a\x44\x65leteDocumentTextResponse\x12\x13\n\x0b\x65pisode_ids\x18\x01 \x03(\t\x12\x10\n\x08\x65pisodes\x18\x02 \x01(\x05\x12\x10\n\x08passages\x18\x03 \x01(\x05\x12\x37\n\x0bwithdrawals\x18\x04 \x03(\x0b\x32\".palimpsest.internal.v1.Withdrawal\"2\n\x11ListSourceRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\x05\"I\n\rSourceEpisode\x12\x12\n\nepisode_id\x18\x01 \x01(\t\x12\x13\n\x0b\x64ocument_id\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\"M\n\x12ListSourceResponse\x12\x37\n\x08\x65pisodes\x18\x01 \x03(\x0b\x32%.palimpsest.internal.v1.SourceEpisode2\x9c\x0b\n\x13PreprocessorService\x12\x63\n\nPreprocess\x12).palimpsest.internal.v1.PreprocessRequest\x1a*.palimpsest.internal.v1.PreprocessResponse\x12u\n\x10RecordAssertions\x12/.palimpsest.internal.v1.RecordAssertionsRequest\x1a\x30.palimpsest.internal.v1.RecordAssertionsResponse\x12T\n\x05Quote\x12$.palimpsest.internal.v1.QuoteRequest\x1a%.palimpsest.internal.v1.QuoteResponse\x12\x66\n\x0bGetDocument\x12*.palimpsest.internal.v1.GetDocumentRequest\x1a+.palimpsest.internal.v1.GetDocumentResponse\x12x\n\x11\x44\x65leteEpisodeText\x12\x30.palimpsest.internal.v1.DeleteEpisodeTextRequest\x1a\x31.palimpsest.internal.v1.DeleteEpisodeTextResponse\x12{\n\x12\x44\x65leteEpisodeTexts\x12\x31.palimpsest.internal.v1.DeleteEpisodeTextsRequest\x1a\x32.palimpsest.internal.v1.DeleteEpisodeTextsResponse\x12{\n\x12\x44\x65leteDocumentText\x12\x31.palimpsest.internal.v1.DeleteDocumentTextRequest\x1a\x32.palimpsest.internal.v1.DeleteDocumentTextResponse\x12\x63\n\nListSource\x12).palimpsest.internal.v1.ListSourceRequest\x1a*.palimpsest.internal.v1.ListSourceResponse\x12l\n\rMarkUnlearned\x12,.palimpsest.internal.v1.MarkUnlearnedRequest\x1a-.palimpsest.internal.v1.MarkUnlearnedResponse\x12l\n\rEraseMentions\x12,.palimpsest.internal.v1.EraseMentionsRequest\x1a-.palimpsest.internal.v1.EraseMentionsResponse\x12W\n\x06TakeUp\x12%.palimpsest.internal.v1.TakeUpRequest\x1a&.palimpsest.internal.v1.TakeUpResponse\x12i\n\x0cListReadable\x12+.palimpsest.internal.v1.ListReadableRequest\x1a,.palimpsest.internal.v1.ListReadableResponse\x12r\n\x0fListWithdrawals\x12..palimpsest.internal.v1.ListWithdrawalsRequest\x1a/.palimpsest.internal.v1.ListWithdrawalsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,60 +36,60 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SOURCE_METADATAENTRY']._loaded_options = None
   _globals['_SOURCE_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_SOURCEMESSAGE']._serialized_start=144
-  _globals['_SOURCEMESSAGE']._serialized_end=258
-  _globals['_SOURCE']._serialized_start=261
-  _globals['_SOURCE']._serialized_end=563
-  _globals['_SOURCE_METADATAENTRY']._serialized_start=516
-  _globals['_SOURCE_METADATAENTRY']._serialized_end=563
-  _globals['_PREPROCESSREQUEST']._serialized_start=565
-  _globals['_PREPROCESSREQUEST']._serialized_end=692
-  _globals['_CHUNK']._serialized_start=694
-  _globals['_CHUNK']._serialized_end=754
-  _globals['_PREPROCESSRESPONSE']._serialized_start=757
-  _globals['_PREPROCESSRESPONSE']._serialized_end=953
-  _globals['_ASSERTIONGROUP']._serialized_start=955
-  _globals['_ASSERTIONGROUP']._serialized_end=1010
-  _globals['_RECORDASSERTIONSREQUEST']._serialized_start=1012
-  _globals['_RECORDASSERTIONSREQUEST']._serialized_end=1125
-  _globals['_RECORDASSERTIONSRESPONSE']._serialized_start=1127
-  _globals['_RECORDASSERTIONSRESPONSE']._serialized_end=1204
-  _globals['_QUOTEREQUEST']._serialized_start=1206
-  _globals['_QUOTEREQUEST']._serialized_end=1268
-  _globals['_QUOTERESPONSE']._serialized_start=1270
-  _globals['_QUOTERESPONSE']._serialized_end=1317
-  _globals['_GETDOCUMENTREQUEST']._serialized_start=1319
-  _globals['_GETDOCUMENTREQUEST']._serialized_end=1377
-  _globals['_GETDOCUMENTRESPONSE']._serialized_start=1380
-  _globals['_GETDOCUMENTRESPONSE']._serialized_end=1591
-  _globals['_DOCUMENTVERSIONHEAD']._serialized_start=1594
-  _globals['_DOCUMENTVERSIONHEAD']._serialized_end=1771
-  _globals['_DELETEEPISODETEXTREQUEST']._serialized_start=1773
-  _globals['_DELETEEPISODETEXTREQUEST']._serialized_end=1819
-  _globals['_DELETEEPISODETEXTRESPONSE']._serialized_start=1821
-  _globals['_DELETEEPISODETEXTRESPONSE']._serialized_end=1865
-  _globals['_MARKUNLEARNEDREQUEST']._serialized_start=1867
-  _globals['_MARKUNLEARNEDREQUEST']._serialized_end=1909
-  _globals['_MARKUNLEARNEDRESPONSE']._serialized_start=1911
-  _globals['_MARKUNLEARNEDRESPONSE']._serialized_end=1934
-  _globals['_TAKEUPREQUEST']._serialized_start=1936
-  _globals['_TAKEUPREQUEST']._serialized_end=1972
-  _globals['_TAKEUPRESPONSE']._serialized_start=1974
-  _globals['_TAKEUPRESPONSE']._serialized_end=2007
-  _globals['_DELETEEPISODETEXTSREQUEST']._serialized_start=2009
-  _globals['_DELETEEPISODETEXTSREQUEST']._serialized_end=2057
-  _globals['_DELETEEPISODETEXTSRESPONSE']._serialized_start=2059
-  _globals['_DELETEEPISODETEXTSRESPONSE']._serialized_end=2123
-  _globals['_DELETEDOCUMENTTEXTREQUEST']._serialized_start=2125
-  _globals['_DELETEDOCUMENTTEXTREQUEST']._serialized_end=2190
-  _globals['_DELETEDOCUMENTTEXTRESPONSE']._serialized_start=2193
-  _globals['_DELETEDOCUMENTTEXTRESPONSE']._serialized_end=2335
-  _globals['_LISTSOURCEREQUEST']._serialized_start=2337
-  _globals['_LISTSOURCEREQUEST']._serialized_end=2387
-  _globals['_SOURCEEPISODE']._serialized_start=2389
-  _globals['_SOURCEEPISODE']._serialized_end=2462
-  _globals['_LISTSOURCERESPONSE']._serialized_start=2464
-  _globals['_LISTSOURCERESPONSE']._serialized_end=2541
-  _globals['_PREPROCESSORSERVICE']._serialized_start=2544
-  _globals['_PREPROCESSORSERVICE']._serialized_end=3757
+  _globals['_SOURCEMESSAGE']._serialized_start=197
+  _globals['_SOURCEMESSAGE']._serialized_end=311
+  _globals['_SOURCE']._serialized_start=314
+  _globals['_SOURCE']._serialized_end=616
+  _globals['_SOURCE_METADATAENTRY']._serialized_start=569
+  _globals['_SOURCE_METADATAENTRY']._serialized_end=616
+  _globals['_PREPROCESSREQUEST']._serialized_start=618
+  _globals['_PREPROCESSREQUEST']._serialized_end=745
+  _globals['_CHUNK']._serialized_start=747
+  _globals['_CHUNK']._serialized_end=807
+  _globals['_PREPROCESSRESPONSE']._serialized_start=810
+  _globals['_PREPROCESSRESPONSE']._serialized_end=1006
+  _globals['_ASSERTIONGROUP']._serialized_start=1008
+  _globals['_ASSERTIONGROUP']._serialized_end=1063
+  _globals['_RECORDASSERTIONSREQUEST']._serialized_start=1065
+  _globals['_RECORDASSERTIONSREQUEST']._serialized_end=1178
+  _globals['_RECORDASSERTIONSRESPONSE']._serialized_start=1180
+  _globals['_RECORDASSERTIONSRESPONSE']._serialized_end=1257
+  _globals['_QUOTEREQUEST']._serialized_start=1259
+  _globals['_QUOTEREQUEST']._serialized_end=1321
+  _globals['_QUOTERESPONSE']._serialized_start=1323
+  _globals['_QUOTERESPONSE']._serialized_end=1370
+  _globals['_GETDOCUMENTREQUEST']._serialized_start=1372
+  _globals['_GETDOCUMENTREQUEST']._serialized_end=1430
+  _globals['_GETDOCUMENTRESPONSE']._serialized_start=1433
+  _globals['_GETDOCUMENTRESPONSE']._serialized_end=1644
+  _globals['_DOCUMENTVERSIONHEAD']._serialized_start=1647
+  _globals['_DOCUMENTVERSIONHEAD']._serialized_end=1824
+  _globals['_DELETEEPISODETEXTREQUEST']._serialized_start=1826
+  _globals['_DELETEEPISODETEXTREQUEST']._serialized_end=1872
+  _globals['_DELETEEPISODETEXTRESPONSE']._serialized_start=1874
+  _globals['_DELETEEPISODETEXTRESPONSE']._serialized_end=1918
+  _globals['_MARKUNLEARNEDREQUEST']._serialized_start=1920
+  _globals['_MARKUNLEARNEDREQUEST']._serialized_end=1962
+  _globals['_MARKUNLEARNEDRESPONSE']._serialized_start=1964
+  _globals['_MARKUNLEARNEDRESPONSE']._serialized_end=1987
+  _globals['_TAKEUPREQUEST']._serialized_start=1989
+  _globals['_TAKEUPREQUEST']._serialized_end=2025
+  _globals['_TAKEUPRESPONSE']._serialized_start=2027
+  _globals['_TAKEUPRESPONSE']._serialized_end=2060
+  _globals['_DELETEEPISODETEXTSREQUEST']._serialized_start=2062
+  _globals['_DELETEEPISODETEXTSREQUEST']._serialized_end=2110
+  _globals['_DELETEEPISODETEXTSRESPONSE']._serialized_start=2112
+  _globals['_DELETEEPISODETEXTSRESPONSE']._serialized_end=2176
+  _globals['_DELETEDOCUMENTTEXTREQUEST']._serialized_start=2178
+  _globals['_DELETEDOCUMENTTEXTREQUEST']._serialized_end=2243
+  _globals['_DELETEDOCUMENTTEXTRESPONSE']._serialized_start=2246
+  _globals['_DELETEDOCUMENTTEXTRESPONSE']._serialized_end=2388
+  _globals['_LISTSOURCEREQUEST']._serialized_start=2390
+  _globals['_LISTSOURCEREQUEST']._serialized_end=2440
+  _globals['_SOURCEEPISODE']._serialized_start=2442
+  _globals['_SOURCEEPISODE']._serialized_end=2515
+  _globals['_LISTSOURCERESPONSE']._serialized_start=2517
+  _globals['_LISTSOURCERESPONSE']._serialized_end=2594
+  _globals['_PREPROCESSORSERVICE']._serialized_start=2597
+  _globals['_PREPROCESSORSERVICE']._serialized_end=4033
 # @@protoc_insertion_point(module_scope)

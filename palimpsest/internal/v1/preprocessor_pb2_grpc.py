@@ -5,6 +5,7 @@ import warnings
 
 from palimpsest.internal.v1 import erasing_pb2 as palimpsest_dot_internal_dot_v1_dot_erasing__pb2
 from palimpsest.internal.v1 import preprocessor_pb2 as palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2
+from palimpsest.internal.v1 import preprocessor_rereading_pb2 as palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -91,6 +92,16 @@ class PreprocessorServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpResponse.FromString,
                 _registered_method=True)
+        self.ListReadable = channel.unary_unary(
+                '/palimpsest.internal.v1.PreprocessorService/ListReadable',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListReadableRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListReadableResponse.FromString,
+                _registered_method=True)
+        self.ListWithdrawals = channel.unary_unary(
+                '/palimpsest.internal.v1.PreprocessorService/ListWithdrawals',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListWithdrawalsRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListWithdrawalsResponse.FromString,
+                _registered_method=True)
 
 
 class PreprocessorServiceServicer:
@@ -176,6 +187,20 @@ class PreprocessorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListReadable(self, request, context):
+        """The texts of a graph that something can be learned of, in pages.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListWithdrawals(self, request, context):
+        """What later versions of its document leave out of an episode. Raises EPISODE_NOT_FOUND.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PreprocessorServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -233,6 +258,16 @@ def add_PreprocessorServiceServicer_to_server(servicer, server):
                     servicer.TakeUp,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpResponse.SerializeToString,
+            ),
+            'ListReadable': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReadable,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListReadableRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListReadableResponse.SerializeToString,
+            ),
+            'ListWithdrawals': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListWithdrawals,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListWithdrawalsRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListWithdrawalsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -533,6 +568,60 @@ class PreprocessorService:
             '/palimpsest.internal.v1.PreprocessorService/TakeUp',
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_preprocessor__pb2.TakeUpResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReadable(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.PreprocessorService/ListReadable',
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListReadableRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListReadableResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListWithdrawals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.PreprocessorService/ListWithdrawals',
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListWithdrawalsRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_preprocessor__rereading__pb2.ListWithdrawalsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from grpc import aio as _aio
 from palimpsest.internal.v1 import erasing_pb2 as _erasing_pb2
 from palimpsest.internal.v1 import preprocessor_pb2 as _preprocessor_pb2
+from palimpsest.internal.v1 import preprocessor_rereading_pb2 as _preprocessor_rereading_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -60,6 +61,10 @@ class PreprocessorServiceStub:
     """Before episodes whose understanding failed are tried again: counts their passages as known again, and
     says of which there is nothing to understand any more. Idempotent.
     """
+    ListReadable: _grpc.UnaryUnaryMultiCallable[_preprocessor_rereading_pb2.ListReadableRequest, _preprocessor_rereading_pb2.ListReadableResponse]
+    """The texts of a graph that something can be learned of, in pages."""
+    ListWithdrawals: _grpc.UnaryUnaryMultiCallable[_preprocessor_rereading_pb2.ListWithdrawalsRequest, _preprocessor_rereading_pb2.ListWithdrawalsResponse]
+    """What later versions of its document leave out of an episode. Raises EPISODE_NOT_FOUND."""
 
 @_typing.type_check_only
 class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
@@ -92,6 +97,10 @@ class PreprocessorServiceAsyncStub(PreprocessorServiceStub):
     """Before episodes whose understanding failed are tried again: counts their passages as known again, and
     says of which there is nothing to understand any more. Idempotent.
     """
+    ListReadable: _aio.UnaryUnaryMultiCallable[_preprocessor_rereading_pb2.ListReadableRequest, _preprocessor_rereading_pb2.ListReadableResponse]  # type: ignore[assignment]
+    """The texts of a graph that something can be learned of, in pages."""
+    ListWithdrawals: _aio.UnaryUnaryMultiCallable[_preprocessor_rereading_pb2.ListWithdrawalsRequest, _preprocessor_rereading_pb2.ListWithdrawalsResponse]  # type: ignore[assignment]
+    """What later versions of its document leave out of an episode. Raises EPISODE_NOT_FOUND."""
 
 class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
     """Turns text into saved episodes."""
@@ -187,5 +196,21 @@ class PreprocessorServiceServicer(metaclass=_abc_1.ABCMeta):
         """Before episodes whose understanding failed are tried again: counts their passages as known again, and
         says of which there is nothing to understand any more. Idempotent.
         """
+
+    @_abc_1.abstractmethod
+    def ListReadable(
+        self,
+        request: _preprocessor_rereading_pb2.ListReadableRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_preprocessor_rereading_pb2.ListReadableResponse, _abc.Awaitable[_preprocessor_rereading_pb2.ListReadableResponse]]:
+        """The texts of a graph that something can be learned of, in pages."""
+
+    @_abc_1.abstractmethod
+    def ListWithdrawals(
+        self,
+        request: _preprocessor_rereading_pb2.ListWithdrawalsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_preprocessor_rereading_pb2.ListWithdrawalsResponse, _abc.Awaitable[_preprocessor_rereading_pb2.ListWithdrawalsResponse]]:
+        """What later versions of its document leave out of an episode. Raises EPISODE_NOT_FOUND."""
 
 def add_PreprocessorServiceServicer_to_server(servicer: PreprocessorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -706,16 +706,20 @@ class GatherContextRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EPISODE_ID_FIELD_NUMBER: _builtins.int
+    ANEW_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     """The episode."""
+    anew: _builtins.bool
+    """It is read anew: facts that only it tells are no context of it."""
     def __init__(
         self,
         *,
         episode_id: _builtins.str = ...,
+        anew: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anew", b"anew", "episode_id", b"episode_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -215,6 +215,104 @@ class ResolveResponse(_message.Message):
 Global___ResolveResponse: _TypeAlias = ResolveResponse  # noqa: Y015
 
 @_typing.final
+class ResolveAnewRequest(_message.Message):
+    """What a text says by a new reading."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMMIT_ID_FIELD_NUMBER: _builtins.int
+    FACTS_FIELD_NUMBER: _builtins.int
+    WITHDRAWALS_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    commit_id: _builtins.str
+    """Idempotency key, unique within the graph."""
+    actor: _builtins.str
+    """Who asked, for the log of decisions."""
+    @_builtins.property
+    def facts(self) -> Global___StoreFactsRequest:
+        """Its facts; none: it says nothing any more."""
+
+    @_builtins.property
+    def withdrawals(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Withdrawal]:
+        """What later versions of its document leave out of it."""
+
+    def __init__(
+        self,
+        *,
+        commit_id: _builtins.str = ...,
+        facts: Global___StoreFactsRequest | None = ...,
+        withdrawals: _abc.Iterable[_values_pb2.Withdrawal] | None = ...,
+        actor: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["facts", b"facts"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "commit_id", b"commit_id", "facts", b"facts", "withdrawals", b"withdrawals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveAnewRequest: _TypeAlias = ResolveAnewRequest  # noqa: Y015
+
+@_typing.final
+class ResolveAnewResponse(_message.Message):
+    """What the new reading changed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    RECEIPTS_FIELD_NUMBER: _builtins.int
+    DROPPED_FIELD_NUMBER: _builtins.int
+    NOTHING_FIELD_NUMBER: _builtins.int
+    CLAIMS_REVOKED_FIELD_NUMBER: _builtins.int
+    ENDS_REVOKED_FIELD_NUMBER: _builtins.int
+    DENIALS_REVOKED_FIELD_NUMBER: _builtins.int
+    VOICE_REVOKED_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """The published revision; the current one when it says what the one before said."""
+    nothing: _builtins.str
+    """Why there was nothing to remember after all, "" when there was something."""
+    claims_revoked: _builtins.int
+    """Claims that the text makes no more."""
+    ends_revoked: _builtins.int
+    """Ends likewise."""
+    denials_revoked: _builtins.int
+    """Denials likewise."""
+    voice_revoked: _builtins.int
+    """Claims and ends of the voice likewise."""
+    @_builtins.property
+    def outcome(self) -> Global___Outcome:
+        """What changed."""
+
+    @_builtins.property
+    def receipts(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.Receipt]:
+        """What verdicts cost."""
+
+    @_builtins.property
+    def dropped(self) -> _containers.RepeatedCompositeFieldContainer[_values_pb2.DroppedFact]:
+        """What was not believed."""
+
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        outcome: Global___Outcome | None = ...,
+        receipts: _abc.Iterable[_values_pb2.Receipt] | None = ...,
+        dropped: _abc.Iterable[_values_pb2.DroppedFact] | None = ...,
+        nothing: _builtins.str = ...,
+        claims_revoked: _builtins.int = ...,
+        ends_revoked: _builtins.int = ...,
+        denials_revoked: _builtins.int = ...,
+        voice_revoked: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claims_revoked", b"claims_revoked", "denials_revoked", b"denials_revoked", "dropped", b"dropped", "ends_revoked", b"ends_revoked", "nothing", b"nothing", "outcome", b"outcome", "receipts", b"receipts", "revision", b"revision", "voice_revoked", b"voice_revoked"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResolveAnewResponse: _TypeAlias = ResolveAnewResponse  # noqa: Y015
+
+@_typing.final
 class Assertion(_message.Message):
     """One triple given directly."""
 

@@ -50,6 +50,11 @@ class ResolverServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveResponse.FromString,
                 _registered_method=True)
+        self.ResolveAnew = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/ResolveAnew',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewResponse.FromString,
+                _registered_method=True)
         self.Assert = channel.unary_unary(
                 '/palimpsest.internal.v1.ResolverService/Assert',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.AssertRequest.SerializeToString,
@@ -190,6 +195,14 @@ class ResolverServiceServicer:
 
     def Resolve(self, request, context):
         """Resolves a staged chunk and publishes a revision. Idempotent by episode; serial for each graph.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResolveAnew(self, request, context):
+        """Puts what an episode's text says by a new reading in place of what it said, as one revision. What was known
+        before stays known as of then. Idempotent by commit id; serial for each graph.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -383,6 +396,11 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveResponse.SerializeToString,
             ),
+            'ResolveAnew': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveAnew,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewResponse.SerializeToString,
+            ),
             'Assert': grpc.unary_unary_rpc_method_handler(
                     servicer.Assert,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.AssertRequest.FromString,
@@ -564,6 +582,33 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/Resolve',
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveAnew(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/ResolveAnew',
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewResponse.FromString,
             options,
             channel_credentials,
             insecure,

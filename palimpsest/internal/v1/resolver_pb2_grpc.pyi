@@ -42,6 +42,10 @@ class ResolverServiceStub:
     """Stages what a chunk gave, invisible until it is resolved. Idempotent by episode."""
     Resolve: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.ResolveRequest, _resolver_pb2.ResolveResponse]
     """Resolves a staged chunk and publishes a revision. Idempotent by episode; serial for each graph."""
+    ResolveAnew: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.ResolveAnewRequest, _resolver_pb2.ResolveAnewResponse]
+    """Puts what an episode's text says by a new reading in place of what it said, as one revision. What was known
+    before stays known as of then. Idempotent by commit id; serial for each graph.
+    """
     Assert: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.AssertRequest, _resolver_pb2.AssertResponse]
     """Records triples given directly and publishes a revision. Idempotent by commit id."""
     Revoke: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.RevokeRequest, _resolver_pb2.RevokeResponse]
@@ -102,6 +106,10 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     """Stages what a chunk gave, invisible until it is resolved. Idempotent by episode."""
     Resolve: _aio.UnaryUnaryMultiCallable[_resolver_pb2.ResolveRequest, _resolver_pb2.ResolveResponse]  # type: ignore[assignment]
     """Resolves a staged chunk and publishes a revision. Idempotent by episode; serial for each graph."""
+    ResolveAnew: _aio.UnaryUnaryMultiCallable[_resolver_pb2.ResolveAnewRequest, _resolver_pb2.ResolveAnewResponse]  # type: ignore[assignment]
+    """Puts what an episode's text says by a new reading in place of what it said, as one revision. What was known
+    before stays known as of then. Idempotent by commit id; serial for each graph.
+    """
     Assert: _aio.UnaryUnaryMultiCallable[_resolver_pb2.AssertRequest, _resolver_pb2.AssertResponse]  # type: ignore[assignment]
     """Records triples given directly and publishes a revision. Idempotent by commit id."""
     Revoke: _aio.UnaryUnaryMultiCallable[_resolver_pb2.RevokeRequest, _resolver_pb2.RevokeResponse]  # type: ignore[assignment]
@@ -171,6 +179,16 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_resolver_pb2.ResolveResponse, _abc.Awaitable[_resolver_pb2.ResolveResponse]]:
         """Resolves a staged chunk and publishes a revision. Idempotent by episode; serial for each graph."""
+
+    @_abc_1.abstractmethod
+    def ResolveAnew(
+        self,
+        request: _resolver_pb2.ResolveAnewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_pb2.ResolveAnewResponse, _abc.Awaitable[_resolver_pb2.ResolveAnewResponse]]:
+        """Puts what an episode's text says by a new reading in place of what it said, as one revision. What was known
+        before stays known as of then. Idempotent by commit id; serial for each graph.
+        """
 
     @_abc_1.abstractmethod
     def Assert(

@@ -1,0 +1,192 @@
+"""Rereading: what an episode says by a new reading, in place of what it said by those before.
+
+What both say stays as it is. What only the earlier one said is revoked, and its words stay: as of a revision
+before, that was known. What users recorded by hand, what later versions of a document withdrew, and what was
+judged of statements and names that stay are not touched.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from services.domain.identity import Merge
+from services.domain.ids import EpisodeId, PassageId, RecordId, Revision, StatementId, VoiceId, derive_id
+from services.domain.instants import Instant
+from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd
+from services.domain.records import Claim, Denial, End, Judge, Verdict
+from services.domain.scope import Scope
+from services.domain.withdrawn import withdraws
+from services.resolver.change import Draft, Revoked
+from services.resolver.deciding import Action, By, decide
+from services.resolver.revoke import Withdrawn, withdraw
+from services.stores.graph.port import GraphStore, Records, Revocation
+from services.stores.memory.port import ReadingStore, VoiceStore
+
+T = TypeVar("T", Claim, End, Denial, Verdict, Merge, VoiceClaim, VoiceEnd)
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """That a text is read anew: for which commit, who asked, and what later versions leave out of it."""
+
+    commit: str
+    by: By
+    withdrawals: Mapping[PassageId, Withdrawn] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What nothing but the earlier reading says, and the new one does not say, either.
+
+    Nobody is asked how it stands to what is told now.
+    """
+
+    statements: frozenset[StatementId] = frozenset()
+    voice: frozenset[VoiceId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """All that an episode's text ever said, revoked records included."""
+
+    episode: EpisodeId
+    records: Records
+    voice: Sequence[VoiceAspect]
+    merges: Sequence[Merge]
+
+    @property
+    def ends(self) -> list[End]:
+        """Without those by which a version takes passages of earlier ones back: no reading drew them."""
+        return [end for end in self.records.ends if not withdraws(end)]
+
+    @property
+    def statements(self) -> set[StatementId]:
+        every: list[Claim | End | Denial] = [*self.records.claims, *self.ends, *self.records.denials]
+        return {one.statement for one in every if one.revoked_at is None}
+
+
+class Rereading:
+    """Brings a draft of what an episode says now in line with what it said before."""
+
+    def __init__(self, graph: GraphStore, voice: VoiceStore, readings: ReadingStore) -> None:
+        self._graph = graph
+        self._voice = voice
+        self._readings = readings
+
+    async def before(self, scope: Scope, episode: EpisodeId) -> Before:
+        """Raises StoreUnavailable."""
+        return Before(
+            episode,
+            await self._graph.of_episode(scope, episode),
+            await self._voice.of_episode(scope, episode),
+            await self._readings.of_episode(scope, episode),
+        )
+
+    async def leaving(self, scope: Scope, draft: Draft, before: Before) -> Leaving:
+        """Of a draft that has what is said now and was not judged yet. Raises StoreUnavailable."""
+        gone = before.statements - _said_of(draft)
+        stored = await self._graph.records(scope, sorted(gone)) if gone else None
+        others = set() if stored is None else _told_by_others(stored, before.episode)
+        claims = {one.id: [claim for claim in one.claims if claim.revoked_at is None] for one in before.voice}
+        mine = {
+            id for id, told in claims.items() if told and all(one.episode == before.episode for one in told)
+        }
+        return Leaving(frozenset(gone - others), frozenset(mine))
+
+    async def replace(self, scope: Scope, draft: Draft, before: Before, anew: Anew, now: Instant) -> None:
+        """Leaves in the draft what is new, and adds what is revoked. Raises StoreUnavailable."""
+        claims = _settle(scope, draft.claims, before.records.claims, anew)
+        ends = _settle(scope, draft.ends, before.ends, anew)
+        denials = _settle(scope, draft.denials, before.records.denials, anew)
+        verdicts = _settle(scope, draft.verdicts, _of_pairs(before, draft.verdicts.values()), anew)
+        _settle(scope, draft.merges, before.merges, anew)
+        gone: list[Claim | End | Denial] = [*claims, *ends, *denials]
+        draft.revocations |= {one.id: Revocation(one.id, one.statement) for one in gone}
+        draft.revocations |= {one.id: Revocation(one.id, one.left) for one in verdicts}
+        draft.read = _said_of(draft) | {one.statement for one in gone}
+        draft.stored = await self._graph.records(scope, sorted(draft.read))
+        _withdraw(scope, draft, claims, anew)
+        spoken = [one for aspect in before.voice for one in aspect.claims if one.episode == before.episode]
+        over = [one for aspect in before.voice for one in aspect.ends if one.episode == before.episode]
+        unsaid: list[VoiceClaim | VoiceEnd] = [
+            *_settle(scope, draft.voice_claims, spoken, anew),
+            *_settle(scope, draft.voice_ends, over, anew),
+        ]
+        draft.voice_revoked = {one.id: one.voice for one in unsaid}
+        draft.revoked = Revoked(len(claims), len(ends), len(denials), len(unsaid))
+        draft.keeps_words = True
+        draft.decisions, judged = [], draft.decisions
+        if not draft.empty:
+            draft.decisions = judged
+            decide(scope, draft, now, Action.READ_ANEW, before.episode, anew.by)
+
+
+def _settle(scope: Scope, drafted: dict[RecordId, T], before: Iterable[T], anew: Anew) -> list[T]:
+    """Takes out of the draft what stands there so already; answers what stands there and is not drafted.
+
+    An id that is taken, by a record that was revoked or that has another confidence, is not used again.
+    """
+    taken = {one.id: one for one in before}
+    standing = {_content(one): one for one in taken.values() if one.revoked_at is None}
+    for id, one in list(drafted.items()):
+        if standing.pop(_content(one), None) is not None:
+            del drafted[id]
+        elif id in taken:
+            del drafted[id]
+            again = RecordId(derive_id(scope, "anew", id, anew.commit))
+            drafted[again] = replace(one, id=again)
+    return list(standing.values())
+
+
+def _content(one: T) -> T:
+    """What a record says, whenever it was recorded."""
+    return replace(one, id=RecordId(""), recorded_at=Revision(0), revoked_at=None)
+
+
+def _of_pairs(before: Before, drafted: Iterable[Verdict]) -> list[Verdict]:
+    """What the earlier reading made a model say of pairs that were judged now."""
+    pairs = {(one.left, one.right) for one in drafted}
+    return [
+        one
+        for one in before.records.verdicts
+        if (one.left, one.right) in pairs and one.judge is not Judge.USER
+    ]
+
+
+def _said_of(draft: Draft) -> set[StatementId]:
+    every: list[Claim | End | Denial] = [*draft.claims.values(), *draft.ends.values()]
+    return {one.statement for one in (*every, *draft.denials.values())}
+
+
+def _told_by_others(stored: Records, episode: EpisodeId) -> set[StatementId]:
+    every: list[Claim | End | Denial] = [*stored.claims, *stored.ends, *stored.denials]
+    return {
+        one.statement for one in every if one.revoked_at is None and one.source.episode not in (None, episode)
+    }
+
+
+def _withdraw(scope: Scope, draft: Draft, gone: Sequence[Claim], anew: Anew) -> None:
+    """Takes passages back that later versions leave out, of what they say now; of nothing that they said.
+
+    `gone`: claims that are revoked.
+    """
+    known = {
+        (end.statement, end.source.passage): end
+        for end in draft.stored.ends
+        if end.revoked_at is None and withdraws(end)
+    }
+    for claim in list(draft.claims.values()):
+        passage = claim.source.passage
+        by = None if passage is None else anew.withdrawals.get(passage)
+        if by is not None and (claim.statement, passage) not in known:
+            made = withdraw(scope, draft, claim.statement, by)
+            if any(end.id == made for end in draft.stored.ends):
+                again = RecordId(derive_id(scope, "anew", made, anew.commit))
+                draft.ends[again] = replace(draft.ends.pop(made), id=again)
+    counting = [one for one in draft.stored.claims if one.revoked_at is None]
+    standing = [one for one in counting if one.id not in draft.revocations]
+    left = {(one.statement, one.source.passage) for one in (*standing, *draft.claims.values())}
+    for one in gone:
+        end = known.get((one.statement, one.source.passage))
+        if end is not None and (one.statement, one.source.passage) not in left:
+            draft.revocations[end.id] = Revocation(end.id, end.statement)
