@@ -48,6 +48,7 @@ from gateway.ingest.follower import Debounce, Follower
 from gateway.ingest.following import Following, FollowSettings
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
+from gateway.ingest.rereading import Rereading
 from gateway.ingest.retaining import RetentionSweep
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
@@ -217,6 +218,7 @@ def _pipeline(
         retracting,
         retrying,
         rebuilding,
+        Rereading(services, stores.jobs, stores.graphs, steps),
         archiving,
         endings,
         erasing,
@@ -362,7 +364,9 @@ def _memory(
         deleting,
         deleting_documents,
         retract,
-        RebuildGraph(stores.jobs, stores.graphs, stores.prices, pipeline),
+        RebuildGraph(
+            services, stores.jobs, stores.graphs, stores.ledger, stores.prices, pipeline, now, steps.settings
+        ),
         RestoreArchived(services, stores.graphs, stores.requests, background, steps.settings.store_seconds),
         reads,
         judging,

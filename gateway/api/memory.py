@@ -117,7 +117,10 @@ class MemoryServicer(BrowsingServicer, JudgingServicer, MergingServicer):
     ) -> memory_graph_pb2.RebuildGraphResponse:
         caller = current_caller()
         scope = caller.scope(request.graph_id)
-        return await self._rebuild(scope, await self._policy(scope, request), self._max_jobs(caller))
+        asked = await self._policy(scope, request)
+        return await self._rebuild(
+            scope, asked, f"key:{caller.key}", self._max_jobs(caller), downstream_seconds(caller)
+        )
 
     async def GetDocument(
         self, request: memory_episodes_pb2.GetDocumentRequest, context: Context

@@ -155,7 +155,7 @@ class Endings:
             error=_error(ended, state),
             revision=ended.revision,
             reason=ended.reason,
-            left=_left(ended, state),
+            left=_left(ended, state) if job.kind is JobKind.INGEST else b"",
         )
         if ended.outcomes is None:
             # Text of users is gone when the end is told; ids, which a repeated end needs, are swept up later.

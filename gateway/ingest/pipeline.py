@@ -22,6 +22,7 @@ from gateway.ingest.milestones import Milestone
 from gateway.ingest.patience import status_in
 from gateway.ingest.rebuilding import Rebuilding
 from gateway.ingest.rebuilding import ended as rebuilding_ended
+from gateway.ingest.rereading import Rereading
 from gateway.ingest.retracting import Retracting, totals
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
@@ -67,6 +68,7 @@ class Pipeline:
         retracting: Retracting,
         retrying: Retrying,
         rebuilding: Rebuilding,
+        rereading: Rereading,
         archiving: Archiving,
         endings: Endings,
         erasing: Erasing,
@@ -79,6 +81,7 @@ class Pipeline:
         self._retracting = retracting
         self._retrying = retrying
         self._rebuilding = rebuilding
+        self._rereading = rereading
         self._archiving = archiving
         self._endings = endings
         self._patience = steps.settings.patience
@@ -198,7 +201,15 @@ class Pipeline:
         return Ended(revision=Revision(newest), error=error, deleted=totals(done))
 
     async def _rebuilt(self, run: Run, job: JobId) -> Ended:
-        """Part after part, and of those with pages page after page; stops where one fails or is cancelled."""
+        """Part after part, and of those with pages page after page; stops where one fails or is cancelled.
+
+        Or, if that is asked, every text read anew.
+        """
+        asked = await run.step("asked/1", lambda: self._rebuilding.asked(job))
+        if status_in(asked) is not None:
+            return Ended(error=status_in(asked))
+        if asked["anew"]:
+            return await self._rereading.run(run, job, self._chunks.place)
         done: list[JSON] = []
         part, parts, after = 0, 1, ""
         while part < parts:

@@ -26,6 +26,14 @@ class Rebuilding:
         self._patience = patience
         self._seconds = seconds
 
+    async def asked(self, job_id: JobId) -> JSON:
+        """Whether texts are to be read anew, rather than what is derived be made anew."""
+
+        async def work() -> JSON:
+            return {"anew": bool(await self._jobs.payload(job_id))}
+
+        return await self._patience.attempt(job_id, "asked", work)
+
     async def part(self, job_id: JobId, number: int, after: str) -> JSON:
         """Makes a page of a part anew. Answers how much, and where the work goes on."""
 

@@ -79,14 +79,14 @@ class Steps:
         self._prices = prices
         self._rules = rules
         self.settings = settings
-        self._receipts = Receipts(progress)
-        self._notes = ChunkNotes(jobs, progress, prices)
-        self._understanding = Understanding(
+        self.receipts = Receipts(progress)
+        self.notes = ChunkNotes(jobs, progress, prices)
+        self.understanding = Understanding(
             services,
             graphs,
             rules,
             progress,
-            self._receipts,
+            self.receipts,
             settings.store_seconds,
             settings.model_seconds,
             settings.offered_models,
@@ -129,7 +129,7 @@ class Steps:
         """Nothing, or the status of a job whose tenant asked it to stop."""
 
         async def work() -> JSON:
-            _check_going(await self._jobs.find(job_id))
+            check_going(await self._jobs.find(job_id))
             return {}
 
         return await self.settings.patience.attempt(job_id, "going", work)
@@ -162,7 +162,7 @@ class Steps:
                 {"episode": chunk.episode_id, "tokens": chunk.tokens, "nothing": chunk.nothing}
                 for chunk in done.chunks
             ]
-            await self._notes.show(job_id, chunks)
+            await self.notes.show(job_id, chunks)
             return {
                 "chunks": chunks,
                 "nothing": done.nothing,
@@ -187,13 +187,13 @@ class Steps:
 
         async def work() -> JSON:
             job = await self._jobs.find(job_id)
-            _check_going(job)
+            check_going(job)
             episode = str(chunk["episode"])
             asked = Asked(index, episode, str(prepared["time_zone"]), str(prepared.get("companions", "")))
-            facts = await self._understanding.of_chunk(job, asked, lambda: place_of(job.scope.tenant))
+            facts = await self.understanding.of_chunk(job, asked, lambda: place_of(job.scope.tenant))
             dropped = counted(facts.dropped)
             if facts.nothing:
-                await self._notes.spend(job, index, chunk)
+                await self.notes.spend(job, index, chunk)
                 stage = job_pb2.JobChunk(
                     stage=episode_pb2.CHUNK_STAGE_NOTHING, nothing_reason=nothing_out(facts.nothing)
                 )
@@ -207,7 +207,7 @@ class Steps:
                 self.settings.reached(Milestone.STAGED)
                 stage = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_UNDERSTOOD)
             stage.dropped.update(dropped)
-            await self._notes.mark(job_id, index, chunk, stage)
+            await self.notes.mark(job_id, index, chunk, stage)
             return {"nothing": facts.nothing, "dropped": dropped}
 
         result = await self.settings.patience.attempt(job_id, f"understand/{index}", work)
@@ -219,7 +219,7 @@ class Steps:
         async def work() -> JSON:
             job = await self._jobs.find(job_id)
             request = resolver_pb2.ResolveRequest(episode_id=str(chunk["episode"]))
-            done = await self._receipts.counted(
+            done = await self.receipts.counted(
                 job,
                 f"chunk/{index}/3/resolve",
                 index,
@@ -228,10 +228,10 @@ class Steps:
                 ),
             )
             self.settings.reached(Milestone.RESOLVED)
-            await self._notes.spend(job, index, chunk)
+            await self.notes.spend(job, index, chunk)
             self.settings.reached(Milestone.PAID)
-            await self._notes.keep_outcome(job_id, index, done.revision, done.outcome)
-            await self._notes.resolved(job_id, index, chunk, done.nothing, [dropped, counted(done.dropped)])
+            await self.notes.keep_outcome(job_id, index, done.revision, done.outcome)
+            await self.notes.resolved(job_id, index, chunk, done.nothing, [dropped, counted(done.dropped)])
             return {"revision": done.revision, "nothing": done.nothing}
 
         result = await self.settings.patience.attempt(job_id, f"resolve/{index}", work, publishes=True)
@@ -253,7 +253,7 @@ class Steps:
                 job.scope, self._services.resolver.EndUnsupported, request, self.settings.store_seconds
             )
             self.settings.reached(Milestone.UNSUPPORTED_ENDED)
-            await self._notes.keep_outcome(job_id, UNSUPPORTED, done.revision, done.outcome)
+            await self.notes.keep_outcome(job_id, UNSUPPORTED, done.revision, done.outcome)
             return {"revision": done.revision}
 
         return await self.settings.patience.attempt(job_id, "unsupported", work, publishes=True)
@@ -265,7 +265,7 @@ class Steps:
             job = await self._jobs.start(job_id)
             asked = AssertTriplesRequest.FromString(await self._jobs.payload(job_id))
             done = await self._record(job, asked)
-            await self._notes.keep_outcome(job_id, 0, done.revision, done.outcome)
+            await self.notes.keep_outcome(job_id, 0, done.revision, done.outcome)
             return {"revision": done.revision}
 
         return await self.settings.patience.attempt(job_id, "assert", work, publishes=True)
@@ -298,7 +298,7 @@ class Steps:
 
             async def mark() -> JSON:
                 failed = job_pb2.JobChunk(stage=ChunkStage.CHUNK_STAGE_FAILED, error=status)
-                await self._notes.mark(job_id, index, chunk, failed)
+                await self.notes.mark(job_id, index, chunk, failed)
                 # Said again, under another request, it must not be taken for known.
                 await self._services.call(
                     (await self._jobs.find(job_id)).scope,
@@ -313,6 +313,7 @@ class Steps:
         return result
 
 
-def _check_going(job: Job) -> None:
+def check_going(job: Job) -> None:
+    """Raises JobCancelled when its tenant asked it to stop."""
     if job.cancel_requested:
         raise JobCancelled

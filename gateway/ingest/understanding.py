@@ -28,16 +28,27 @@ Place = Callable[[], AbstractAsyncContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
+class Models:
+    """Which models to ask; "": the graph's, or the tier's own."""
+
+    medium: str = ""
+    low: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A chunk to understand. `time_zone` is the request's; "" takes the graph's.
 
-    `companions`: equal for chunks that may be understood together; "" for one that goes alone.
+    `companions`: equal for chunks that may be understood together; "" for one that goes alone. `anew`: it was
+    understood before, and what only it said is no context of it.
     """
 
     index: int
     episode: str
     time_zone: str = ""
     companions: str = ""
+    models: Models = Models()
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,12 @@ class Understanding:
         self._reached(Milestone.KEPT)
         return understood
 
+    async def kept(self, job: Job, index: int) -> values_pb2.Understood:
+        """What `of_chunk` answered for a chunk of a job that has not ended."""
+        kept = await self._kept(job, index, UNDERSTOOD)
+        assert kept is not None, "kept by the step before"
+        return kept
+
     async def _batches(self, job: Job) -> bool:
         """Whether short messages of a session are understood together, as the graph says."""
         settings = (await self._graphs.get(job.scope)).settings
@@ -133,11 +150,11 @@ class Understanding:
         context = await services.call(
             job.scope,
             services.recall.GatherContext,
-            recall_pb2.GatherContextRequest(episode_id=part.asked.episode),
+            recall_pb2.GatherContextRequest(episode_id=part.asked.episode, anew=part.asked.anew),
             self._store_seconds,
         )
         ruled = await self._rules.for_text(job.scope, context.setting.source)
-        await self._tell(job, part.asked.time_zone, context.setting, ruled)
+        await self._tell(job, part.asked, context.setting, ruled)
         return context, ruled
 
     async def _asked(
@@ -189,19 +206,21 @@ class Understanding:
     async def _keep(self, job: Job, index: int, stage: str, understood: values_pb2.Understood) -> None:
         await self._progress.save_artifact(job.id, index, stage, understood.SerializeToString())
 
-    async def _tell(self, job: Job, time_zone: str, setting: values_pb2.Setting, ruled: Ruled) -> None:
+    async def _tell(self, job: Job, asked: Asked, setting: values_pb2.Setting, ruled: Ruled) -> None:
         """What only the gateway knows: the graph's user, languages, zone and models, the source's rules."""
         settings = (await self._graphs.get(job.scope)).settings
         check_providers(settings, self._providers)
         setting.user_name = settings.user_name
-        setting.time_zone = time_zone or settings.time_zone or "UTC"
+        setting.time_zone = asked.time_zone or settings.time_zone or "UTC"
         del setting.languages[:]
         setting.languages.extend(settings.languages)
-        chosen = settings.models
-        offered = self._offered_models
-        setting.medium_model = chosen.medium_model if chosen.medium_model in offered else ""
-        setting.low_model = chosen.low_model if chosen.low_model in offered else ""
+        chosen, named = settings.models, asked.models
+        setting.medium_model = self._offered(named.medium or chosen.medium_model)
+        setting.low_model = self._offered(named.low or chosen.low_model)
         economy = settings.extraction_profile == graph_pb2.EXTRACTION_PROFILE_ECONOMY
         setting.profile = "economy" if economy else "full"
         del setting.rules[:]
         setting.rules.extend(ruled.instructions)
+
+    def _offered(self, model: str) -> str:
+        return model if model in self._offered_models else ""

@@ -263,14 +263,16 @@ class Revocations:
                     )
             left = [one for one in aspect.claims if one.revoked_at is None and one.episode not in leaving]
             left += [one for one in draft.voice_claims.values() if one.voice == aspect.id]
-            records: list[VoiceClaim | VoiceEnd] = [*aspect.claims, *aspect.ends]
-            earlier = [one for one in records if _was_read(one, leaving)]
-            draft.voice_emptied |= dict.fromkeys((one.id for one in earlier), aspect.id)
+            # Of earlier readings.
+            revoked = [one for one in aspect.claims if one.revoked_at and one.episode in leaving]
+            worded = [one.id for one in revoked if one.quote]
+            worded += [one.id for one in aspect.ends if one.revoked_at and one.episode in leaving and one.why]
+            draft.voice_emptied |= dict.fromkeys(worded, aspect.id)
             if not left:
-                if mine or (earlier and aspect.text):
+                if mine or (revoked and aspect.text):
                     draft.voice_unsupported.add(aspect.id)
                 continue
-            mine += [one for one in aspect.claims if _was_read(one, leaving)]
+            mine += revoked
             spoke = {claim.recorded_at for claim in mine}
             others = {claim.recorded_at for claim in left}
             quotes = [claim.quote for claim in sorted(left, key=_attested) if claim.quote]
@@ -378,12 +380,6 @@ def _withdraws(one: Said) -> bool:
 
 def _counts(one: VoiceClaim | VoiceEnd, episodes: Collection[EpisodeId]) -> bool:
     return one.revoked_at is None and one.episode in episodes
-
-
-def _was_read(one: VoiceClaim | VoiceEnd, episodes: Collection[EpisodeId]) -> bool:
-    """Whether a record of an earlier reading has its words still."""
-    words = one.quote if isinstance(one, VoiceClaim) else one.why
-    return one.revoked_at is not None and one.episode in episodes and bool(words)
 
 
 def _attested(claim: VoiceClaim) -> tuple[Instant, RecordId]:

@@ -18,6 +18,7 @@ from gateway.ingest.endings import Endings
 from gateway.ingest.erasing import Erasing
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rebuilding import Rebuilding
+from gateway.ingest.rereading import Rereading
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
@@ -209,7 +210,16 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
             services, jobs, stores.graphs, IMPATIENT.patience, clock, IMPATIENT.store_seconds
         )
         pipeline = Pipeline(
-            engine, jobs, steps, retracting, retrying, rebuilding, archiving, endings, erasing
+            engine,
+            jobs,
+            steps,
+            retracting,
+            retrying,
+            rebuilding,
+            Rereading(services, jobs, stores.graphs, steps),
+            archiving,
+            endings,
+            erasing,
         )
         stack.push_async_callback(engine.close)
         await engine.launch()

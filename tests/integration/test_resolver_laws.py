@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from palimpsest.internal.v1 import resolver_pb2 as pb
+from palimpsest.internal.v1 import values_pb2 as values
 from palimpsest.internal.v1.values_pb2 import FACT_KIND_DENIAL as DENIAL
 from services.domain.ids import EpisodeId, StatementId
 from services.domain.instants import Instant, Interval
@@ -40,6 +41,16 @@ class Telling:
     said: int
     start: int | None
     ends: bool
+
+    def fact(self, passage: str) -> values.WorldFact:
+        """As an engine draws it from a passage."""
+        one = fact(("Fay", self.predicate, self.target), passage, "as it was said")
+        if self.ends:
+            one.kind = END
+            one.end.at = on(f"{self.said}-03-01")
+        elif self.start is not None:
+            one.start.at = on(f"{self.start}-01-01")
+        return one
 
 
 tellings = st.builds(
@@ -81,13 +92,7 @@ def _between(one: tuple[str, str], other: tuple[str, str]) -> VerdictKind | None
 
 async def tell(world: World, name: str, telling: Telling) -> None:
     episode = await world.episode(name, on(f"{telling.said}-06-01"), ["as it was said"])
-    one = fact(("Fay", telling.predicate, telling.target), f"passage-{name}-0", "as it was said")
-    if telling.ends:
-        one.kind = END
-        one.end.at = on(f"{telling.said}-03-01")
-    elif telling.start is not None:
-        one.start.at = on(f"{telling.start}-01-01")
-    await resolve(world, episode, one)
+    await resolve(world, episode, telling.fact(f"passage-{name}-0"))
 
 
 async def believed(world: World) -> dict[str, list[Row]]:
