@@ -64,18 +64,18 @@ class RebuildGraph:
         """
         _check(request, self._settings.offered_models)
         await self._graphs.check(scope, writing=True)
-        anew = _is_anew(request)
+        anew, now = _is_anew(request), self._now()
         prices = await self._prices.current()
         quote = job_pb2.Quote(price_version=prices.version)
         if anew:
-            quote = await self._quote(scope, prices, timeout_seconds)
+            quote = await self._quote(scope, now, prices, timeout_seconds)
         if request.validate_only:
             return memory_graph_pb2.RebuildGraphResponse(quote=quote)
         if request.HasField("max_credits_micros") and quote.credits_micros > request.max_credits_micros:
             raise MaxCreditsExceeded(
                 MicroCredits(quote.credits_micros), MicroCredits(request.max_credits_micros)
             )
-        reading = Reading(Models(request.medium_model, request.low_model), actor)
+        reading = Reading(Models(request.medium_model, request.low_model), actor, now)
         order = Order(
             scope=scope,
             kind=JobKind.REBUILD,
@@ -92,12 +92,14 @@ class RebuildGraph:
         job = job_message(accepted.job, (), None)
         return memory_graph_pb2.RebuildGraphResponse(job=job, quote=quote)
 
-    async def _quote(self, scope: Scope, prices: PriceTable, timeout_seconds: float) -> job_pb2.Quote:
+    async def _quote(
+        self, scope: Scope, now: Instant, prices: PriceTable, timeout_seconds: float
+    ) -> job_pb2.Quote:
         """What reading every text anew costs: as much as to take each in. Raises DeadlineTooShort."""
         quote = job_pb2.Quote(price_version=prices.version)
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_seconds
-        gate, now, after, more = await gates(self._graphs, scope), self._now(), "", True
+        gate, after, more = await gates(self._graphs, scope), "", True
         while more:
             page = await readable(self._services, scope, now, gate, after, until - loop.time())
             after, more = page.after, bool(page.after)

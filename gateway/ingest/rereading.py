@@ -41,19 +41,20 @@ _GONE = {"nothing": NothingReason.NO_DURABLE_FACT.value, "dropped": {}, "revisio
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """By whom a graph is read anew, for whom."""
+    """By whom a graph is read anew, for whom: what was saved until an instant."""
 
     models: Models
     actor: str
+    until: Instant
 
     def to_bytes(self) -> bytes:
         """The payload of its job."""
-        return json.dumps([self.models.medium, self.models.low, self.actor]).encode()
+        return json.dumps([self.models.medium, self.models.low, self.actor, self.until]).encode()
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> "Reading":
-        medium, low, actor = json.loads(payload)
-        return cls(Models(medium, low), actor)
+        medium, low, actor, until = json.loads(payload)
+        return cls(Models(medium, low), actor, Instant(until))
 
 
 async def readable(
@@ -128,14 +129,15 @@ class Rereading:
         return await run.step(f"replace/1/{index}", partial(self._replace, job, index, chunk, facts))
 
     async def _list(self, job_id: JobId, after: str) -> JSON:
-        """A page of what there was when the job was accepted."""
+        """A page of what there was when the job was quoted."""
 
         async def work() -> JSON:
             job = await self._jobs.start(job_id)
             check_going(job)
             gate = await gates(self._graphs, job.scope)
             seconds = self._settings.store_seconds
-            page = await readable(self._services, job.scope, job.created_at, gate, after, seconds)
+            until = Reading.from_bytes(await self._jobs.payload(job_id)).until
+            page = await readable(self._services, job.scope, until, gate, after, seconds)
             chunks = [
                 {
                     "episode": one.episode_id,

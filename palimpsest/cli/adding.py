@@ -22,7 +22,7 @@ from palimpsest.cli.operating import RequestId, read_credits
 from palimpsest.cli.shell import Shell, command
 from palimpsest.connection import new_request_id
 from palimpsest.texts import Format
-from palimpsest.v1 import episode_pb2, memory_ingest_pb2
+from palimpsest.v1 import episode_pb2, job_pb2, memory_ingest_pb2
 
 STDIN = "-"
 _LONGEST_PATH = 1_000
@@ -171,12 +171,7 @@ def read_text(text: str, file: Path | None) -> str:
 
 def accepted(response: memory_ingest_pb2.AddEpisodeResponse) -> RenderableType:
     """The job with what is held for it; the quote alone when it was only validated."""
-    quote = response.quote
-    rows = [
-        ("quote", f"at most {words.amount(quote.credits_micros)} credits (prices {quote.price_version})"),
-        ("tokens", f"{quote.token_count:,} in {words.counted(quote.chunk_count, 'chunk')}"),
-        ("available", words.amount(quote.available_micros)),
-    ]
+    rows = quoted(response.quote)
     if not response.HasField("job"):
         return words.pairs(rows)
     job = response.job
@@ -187,3 +182,12 @@ def accepted(response: memory_ingest_pb2.AddEpisodeResponse) -> RenderableType:
         ),
         f"[dim]palimpsest job watch {escape(job.job_id)}[/]",
     )
+
+
+def quoted(quote: job_pb2.Quote) -> list[tuple[str, str]]:
+    """What something would cost at most, of what there is."""
+    return [
+        ("quote", f"at most {words.amount(quote.credits_micros)} credits (prices {quote.price_version})"),
+        ("tokens", f"{quote.token_count:,} in {words.counted(quote.chunk_count, 'chunk')}"),
+        ("available", words.amount(quote.available_micros)),
+    ]

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 
 from palimpsest.carrying import NotAnExport, export_graph, import_graph
 from palimpsest.cli import words
+from palimpsest.cli.adding import MaxCredits, ValidateOnly, quoted
 from palimpsest.cli.exits import Exit, complain
 from palimpsest.cli.facts import GraphId
 from palimpsest.cli.jobs import finish, follow, job_of
@@ -87,13 +88,38 @@ async def take_in(shell: Shell, graph: GraphId, file: Exported, request_id: Requ
 async def rebuild(
     shell: Shell,
     graph: GraphId,
+    read_anew: Annotated[
+        bool, typer.Option("--read-anew", help="Read every text anew; costs what adding them would.")
+    ] = False,
+    medium_model: Annotated[
+        str, typer.Option("--medium-model", metavar="MODEL", help="Read anew by this model.")
+    ] = "",
+    low_model: Annotated[
+        str, typer.Option("--low-model", metavar="MODEL", help="Likewise, of the low tier.")
+    ] = "",
+    validate_only: ValidateOnly = False,
+    max_credits: MaxCredits = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
     request_id: RequestId = "",
 ) -> None:
-    """Makes spans, aliases and vectors anew from records and texts, as a job with a report; costs nothing."""
-    request = memory_graph_pb2.RebuildGraphRequest(graph_id=graph, request_id=request_id or new_request_id())
+    """Makes spans, aliases and vectors anew from records and texts, as a job with a report; costs nothing.
+
+    Or reads every text anew, with the prompts of the server's release, by its models or those named here. What
+    a text said by the old reading is replaced by what it says now, and stays known as of before.
+    """
+    request = memory_graph_pb2.RebuildGraphRequest(
+        graph_id=graph,
+        request_id=request_id or new_request_id(),
+        prompt_version="current" if read_anew else "",
+        medium_model=medium_model,
+        low_model=low_model,
+        validate_only=validate_only,
+        max_credits_micros=max_credits,
+    )
     response = await shell.connection.call(shell.connection.memory.RebuildGraph, request)
-    if wait:
+    if validate_only:
+        shell.show(response, lambda answer: words.pairs(quoted(answer.quote)))
+    elif wait:
         finish(await follow(shell, response.job.job_id), shell)
     else:
         shell.show(response, lambda answer: job_of(answer.job))

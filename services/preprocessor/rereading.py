@@ -25,7 +25,7 @@ class Rereading:
         listed = await self._text.scan_episodes(scope, Page(request.page_size or _PAGE, request.after))
         answer = pb.ListReadableResponse(after=listed.after)
         for one in listed.items:
-            if one.created_at < request.until and _is_readable(one):
+            if one.created_at <= request.until and _is_readable(one):
                 passages = await self._text.passages_of(scope, one.id)
                 answer.episodes.add(
                     episode_id=one.id,

@@ -58,11 +58,15 @@ Fate = tuple[str, int, int]
 
 
 class Reader(ScriptedEngine):
-    """Reads "X uses Y." in what is said, and declines texts that hold one of the words `declined`."""
+    """Reads "X uses Y." in what is said, and declines texts that hold one of the words `declined`.
+
+    `misread`: what it takes an object for.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.declined: Sequence[str] = ()
+        self.misread: Mapping[str, str] = {}
 
     async def extract_world(self, _scope: Any, task: tasks.Extract) -> Answer[tasks.WorldFacts]:
         facts = []
@@ -70,7 +74,7 @@ class Reader(ScriptedEngine):
             if any(word in turn.text for word in self.declined):
                 raise ModelRefused("declined")
             for found in re.finditer(r"(\w+) uses (\w+)\.", turn.text):
-                names = Mention(found[1]), Mention(found[2])
+                names = Mention(found[1]), Mention(self.misread.get(found[2], found[2]))
                 facts.append(
                     WorldFact(FactKind.CLAIM, names[0], "uses", names[1], found[0], turn.position, found[0])
                 )

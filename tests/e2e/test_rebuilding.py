@@ -29,8 +29,5 @@ async def test_what_is_derived_is_made_anew_and_told(tmp_path: Path) -> None:
         assert await there.facts() == before
         assert set(await product.resources.vectors.fetch(scope, Collection.STATEMENTS, lost)) == set(lost)
         assert (await tenant.call(tenant.memory.RebuildGraph, asked)).job.job_id == job.job_id
-        asked.medium_model = "another"
-        refusal = await tenant.refused(tenant.memory.RebuildGraph, asked)
-        assert refusal.reason == "NOT_IMPLEMENTED"
         nowhere = memory_graph_pb2.RebuildGraphRequest(graph_id="nowhere", request_id="nowhere")
         assert (await tenant.refused(tenant.memory.RebuildGraph, nowhere)).reason == "GRAPH_NOT_FOUND"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from palimpsest.internal.v1 import resolver_judging_pb2 as judging_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
-from services.domain.ids import EpisodeId
+from services.domain.ids import EpisodeId, Revision
 from services.domain.memory import Episode
 from services.domain.records import VerdictKind
 from services.domain.voice import held
@@ -71,7 +71,7 @@ def lives_in(place: str, passage: str = "passage-a-0", quote: str = "I am in Gra
 
 async def test_what_only_the_old_reading_said_goes_and_is_known_as_of_before(world: World) -> None:
     text = await an_episode(world, "a", "2024-01-01", "I am in Graz now.")
-    before = (await resolve(world, text, lives_in("Grazz"))).revision
+    before = Revision((await resolve(world, text, lives_in("Grazz"))).revision)
     done = await read_anew(world, text, lives_in("Graz"))
     assert [row[0] for row in await world.timeline("Ana", "lives_in")] == ["Graz"]
     assert await world.timeline("Ana", "lives_in", before) == [("Grazz", on("2024-01-01"), None)]
@@ -254,7 +254,8 @@ async def test_a_user_s_word_on_a_fact_of_an_earlier_reading_goes_with_its_text(
 
 async def test_verifying_a_graph_that_was_read_anew_finds_nothing_and_takes_nothing(world: World) -> None:
     text = await an_episode(world, "a", "2024-01-01", "I am in Graz now.", "I like tea.")
-    before = (await resolve(world, text, lives_in("Grazz"), voice("I like tea.", "passage-a-1"))).revision
+    first = await resolve(world, text, lives_in("Grazz"), voice("I like tea.", "passage-a-1"))
+    before = Revision(first.revision)
     await read_anew(world, text, lives_in("Graz"))
     assert differences_of((await verify(world, repair=True)).differences) == []
     ((view, _),) = await world.spans("Ana", "lives_in", before)

@@ -32,7 +32,7 @@ class ListReadableRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
     until: _builtins.int
-    """Those that were saved before; epoch microseconds."""
+    """Those that were saved until then; epoch microseconds."""
     relevance_gate: _builtins.bool
     """Whether what is plainly small talk is told apart, as in PreprocessRequest."""
     page_size: _builtins.int

@@ -92,3 +92,19 @@ def test_a_rebuild_is_begun_or_waited_for(server: Scripted, run: Run) -> None:
     server.answers("WatchJob", [jobs_pb2.WatchJobResponse(job=job)])
     server.answers("GetJob", jobs_pb2.GetJobResponse(job=job))
     assert run("graph", "rebuild", "notes", "--wait").exit_code == Exit.JOB_FAILED
+
+
+def test_texts_are_read_anew_or_only_quoted(server: Scripted, run: Run) -> None:
+    quote = job_pb2.Quote(credits_micros=12_000, price_version="v1", token_count=1_200, chunk_count=3)
+    server.answers("RebuildGraph", memory_graph_pb2.RebuildGraphResponse(quote=quote))
+    shown = run(
+        "graph", "rebuild", "notes", "--medium-model", "m", "--low-model", "l", "--validate-only"
+    ).stdout
+    assert "0.012 credits" in shown
+    assert "1,200 in 3 chunks" in shown
+    assert (server.last.medium_model, server.last.low_model) == ("m", "l")
+    assert (server.last.validate_only, server.last.prompt_version) == (True, "")
+    job = job_pb2.Job(job_id="j1", kind=job_pb2.JOB_KIND_REBUILD)
+    server.answers("RebuildGraph", memory_graph_pb2.RebuildGraphResponse(job=job, quote=quote))
+    assert "j1" in run("graph", "rebuild", "notes", "--read-anew", "--max-credits", "0.5").stdout
+    assert (server.last.prompt_version, server.last.max_credits_micros) == ("current", 500_000)
