@@ -104,8 +104,8 @@ async def rebuild(
 ) -> None:
     """Makes spans, aliases and vectors anew from records and texts, as a job with a report; costs nothing.
 
-    Or reads every text anew, with the prompts of the server's release, by its models or those named here. What
-    a text said by the old reading is replaced by what it says now, and stays known as of before.
+    Or reads every text anew, with the prompts of the server's release, by its models or those named here.
+    What a text said by the old reading is replaced by what it says now, and stays known as of before.
     """
     request = memory_graph_pb2.RebuildGraphRequest(
         graph_id=graph,
