@@ -27,14 +27,18 @@ class Parting:
         self._lexicons = lexicons
 
     async def add(self, scope: Scope, draft: Draft, episodes: Sequence[EpisodeId]) -> None:
-        """Revokes merges of entities that lose all support, and empties reasons that the episodes gave.
+        """Revokes merges of entities that lose all support, and empties reasons that the episodes gave."""
+        for episode in episodes:
+            asked = await self._readings.of_episode(scope, episode)
+            draft.merges_emptied |= {merge.id for merge in asked if merge.why}
+        await self.part(scope, draft)
+
+    async def part(self, scope: Scope, draft: Draft) -> None:
+        """Revokes merges of entities that lose all support.
 
         A merge is on two entities, whoever made it be asked: as a verdict, it goes when one of them loses all
         support, unless a user gave it. A predicate that ships or is declared needs no support.
         """
-        for episode in episodes:
-            asked = await self._readings.of_episode(scope, episode)
-            draft.merges_emptied |= {merge.id for merge in asked if merge.why}
         named = _losing(draft)
         merges = [
             merge

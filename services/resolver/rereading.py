@@ -1,8 +1,8 @@
 """Rereading: what an episode says by a new reading, in place of what it said by those before.
 
 What both say stays as it is. What only the earlier one said is revoked, and its words stay: as of a revision
-before, that was known. What users recorded by hand, what later versions of a document withdrew, and what was
-judged of statements and names that stay are not touched.
+before, that was known. What users recorded by hand, and what was judged of statements and names that some
+text tells still, is not touched.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +18,7 @@ from services.domain.scope import Scope
 from services.domain.withdrawn import withdraws
 from services.resolver.change import Draft, Revoked
 from services.resolver.deciding import Action, By, decide
+from services.resolver.parting import Parting
 from services.resolver.revoke import Withdrawn, withdraw
 from services.stores.graph.port import GraphStore, Records, Revocation
 from services.stores.memory.port import ReadingStore, VoiceStore
@@ -68,10 +69,13 @@ class Before:
 class Rereading:
     """Brings a draft of what an episode says now in line with what it said before."""
 
-    def __init__(self, graph: GraphStore, voice: VoiceStore, readings: ReadingStore) -> None:
+    def __init__(
+        self, graph: GraphStore, voice: VoiceStore, readings: ReadingStore, parting: Parting
+    ) -> None:
         self._graph = graph
         self._voice = voice
         self._readings = readings
+        self._parting = parting
 
     async def before(self, scope: Scope, episode: EpisodeId) -> Before:
         """Raises StoreUnavailable."""
@@ -106,6 +110,8 @@ class Rereading:
         draft.read = _said_of(draft) | {one.statement for one in gone}
         draft.stored = await self._graph.records(scope, sorted(draft.read))
         _withdraw(scope, draft, claims, anew)
+        _drop_verdicts(draft)
+        await self._parting.part(scope, draft)
         spoken = [one for aspect in before.voice for one in aspect.claims if one.episode == before.episode]
         over = [one for aspect in before.voice for one in aspect.ends if one.episode == before.episode]
         unsaid: list[VoiceClaim | VoiceEnd] = [
@@ -151,6 +157,21 @@ def _of_pairs(before: Before, drafted: Iterable[Verdict]) -> list[Verdict]:
         for one in before.records.verdicts
         if (one.left, one.right) in pairs and one.judge is not Judge.USER
     ]
+
+
+def _drop_verdicts(draft: Draft) -> None:
+    """A verdict goes when no text tells one of its statements any more, unless a user gave it."""
+    stored = draft.stored
+    every: list[Claim | End | Denial] = [*stored.claims, *stored.ends, *stored.denials]
+    told = _said_of(draft) | {
+        one.statement
+        for one in every
+        if one.revoked_at is None and one.id not in draft.revocations and one.source.episode is not None
+    }
+    for one in stored.verdicts:
+        untold = {one.left, one.right} & (draft.read - told)
+        if untold and one.revoked_at is None and one.judge is not Judge.USER:
+            draft.revocations[one.id] = Revocation(one.id, one.left)
 
 
 def _said_of(draft: Draft) -> set[StatementId]:

@@ -74,6 +74,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
         self._vocabulary = parts.vocabulary
         self._lexicons = lexicons = Lexicons(parts.stores.readings, self._graph, parts.vocabulary)
         stores = parts.stores
+        parting = Parting(self._graph, readings, lexicons)
         index = Index(self._graph, stores.voice, stores.archive, parts.vectors, parts.embedder)
         self._scopes = ScopeErasing(self._graph, parts.memory, parts.vectors)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
@@ -100,7 +101,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             lexicons,
             parts.engine,
             judges,
-            Rereading(self._graph, stores.voice, readings),
+            Rereading(self._graph, stores.voice, readings, parting),
             parts.vocabulary,
             parts.now,
         )
@@ -111,7 +112,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             parts.text,
             parts.stores.decisions,
             parts.now,
-            Parting(self._graph, parts.stores.readings, lexicons),
+            parting,
         )
         self._declaring = Declaring(self._graph, lexicons, parts.now)
         self._judging = Judging(self._publisher, parts.now)
