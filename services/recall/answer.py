@@ -32,13 +32,13 @@ class Messages:
     def passages(self, found: Iterable[PassageFound]) -> list[pb.RecalledPassage]:
         return [
             pb.RecalledPassage(
-                passage=passage_out(one.passage, one.episode),
+                passage=passage_out(one.passage, one.said.at),
                 score=one.fused.score,
-                evidence=self._names.of(one.passage.episode, one.passage.id, one.said_at),
+                evidence=self._names.of(one.passage.episode, one.passage.id, one.said.at),
                 legs=self._legs(one.fused),
                 in_context=one.passage.id in self._packed.keys,
-                session_id=one.episode.session or "",
-                document_id=one.episode.document or "",
+                session_id=one.said.session or "",
+                document_id=one.said.document or "",
             )
             for one in found
         ]

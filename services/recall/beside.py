@@ -46,7 +46,7 @@ class Beside:
     ) -> list[SessionId]:
         """Of what was found, the best first."""
         found = [(fact.fused.score, list(fact.view.episodes)) for fact in facts]
-        found += [(one.fused.score, [one.episode.id]) for one in passages]
+        found += [(one.fused.score, [one.said.episode]) for one in passages]
         best = sorted(found, key=lambda one: -one[0])[:_LOOKED_AT]
         ids = list(dict.fromkeys(episode for _, episodes in best for episode in episodes))
         episodes = await self._text.episodes(asking.scope, ids) if ids else ()

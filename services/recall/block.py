@@ -92,9 +92,9 @@ def passage_items(passages: Sequence[PassageFound], names: EvidenceNames) -> Ite
     for found in passages:
         passage = found.passage
         line = PassageLine(
-            said_on=date_text(found.said_at, Precision.DAY),
+            said_on=date_text(found.said.at, Precision.DAY),
             speaker=passage.speaker,
             text=passage.text,
-            reference=names.of(passage.episode, passage.id, found.said_at),
+            reference=names.of(passage.episode, passage.id, found.said.at),
         )
         yield found.fused.score, Item(passage.id, line, passage.episode)

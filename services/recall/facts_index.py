@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from services.domain.graph import EntityType, Literal
+from services.domain.graph import EntityType, Literal, Statement
 from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.instants import Instant
 from services.domain.predicates import Vocabulary
@@ -159,19 +159,20 @@ class FactsIndex:
             lacking = self.hot.lacks(nodes)
             if lacking:
                 self.hot.put_entities(await self._graph.entities(self._scope, lacking))
-            fresh = [one.id for one in read.statements if self.hot.place(one.id) is None]
+            fresh = [one for one in read.statements if self.hot.place(one.id) is None]
             if self._archive and self.moved_at:
-                self._archived |= await self._archive.among(self._scope, fresh)
-                fresh = [id for id in fresh if id not in self._archived]
+                self._archived |= await self._archive.among(self._scope, [one.id for one in fresh])
+                fresh = [one for one in fresh if one.id not in self._archived]
             told_anew = self.hot.put(read)
             for place in told_anew:
                 self._near_statements.drop(place)
             retold = retold or bool(told_anew)
             # Cutting words is the work; the event loop stays free meanwhile.
-            self.statements.add_all(await asyncio.to_thread(self._cut, fresh, revision))
+            self.statements.add_all(await asyncio.to_thread(self._cut, fresh))
         return retold
 
-    def _cut(self, ids: Iterable[StatementId], revision: Revision) -> list[tuple[StatementId, list[str]]]:
+    def _cut(self, statements: Iterable[Statement]) -> list[tuple[StatementId, list[str]]]:
+        """The words of some statements, whose nodes are there."""
         known: dict[str, list[str]] = {}
 
         def of_name(name: str) -> list[str]:
@@ -179,13 +180,14 @@ class FactsIndex:
                 known[name] = terms(name)
             return known[name]
 
-        views = self.hot.views(ids, AsOf(revision))
-        return [(view.statement.id, statement_terms(view, of_name)) for view in views if view.statement.fact]
+        told = [one for one in statements if one.fact]
+        return [(one.id, triple_terms(one, self.hot.names(one), of_name)) for one in told]
 
     async def _cut_again(self) -> None:
         """Words anew, so that none of what was forgotten or is told otherwise stays."""
         searched = [id for id in self.hot.ids if id not in self._archived]
-        cut = await asyncio.to_thread(self._cut, searched, Revision(2**62))
+        views = self.hot.views(searched, AsOf(Revision(2**62)))
+        cut = await asyncio.to_thread(self._cut, [view.statement for view in views])
         self.statements = Bm25()
         self.statements.add_all(cut)
 
@@ -258,13 +260,21 @@ class FactsIndex:
         await self._near_entities.loaded()
 
 
-def statement_terms(view: StatementView, of_name: Callable[[str], list[str]] = terms) -> list[str]:
-    """The words of the sentence, and those of the triple that it lacks. `of_name` cuts names."""
-    target = view.statement.object
-    named = target.text if isinstance(target, Literal) else view.object.name if view.object else ""
-    found = terms(view.statement.fact)
+def statement_terms(view: StatementView) -> list[str]:
+    """The words of the sentence, and those of the triple that it lacks."""
+    target = view.object.name if view.object else ""
+    return triple_terms(view.statement, (view.subject.name, view.predicate.name, target), terms)
+
+
+def triple_terms(
+    one: Statement, names: tuple[str, str, str], of_name: Callable[[str], list[str]]
+) -> list[str]:
+    """The same; `names` of subject, predicate and object, the last "" of a literal; `of_name` cuts names."""
+    subject, predicate, target = names
+    named = one.object.text if isinstance(one.object, Literal) else target
+    found = terms(one.fact)
     have = set(found)
-    triple = (view.subject.name, view.predicate.name.replace("_", " "), named)
+    triple = (subject, predicate.replace("_", " "), named)
     return found + [term for name in triple for term in of_name(name) if term not in have]
 
 

@@ -10,6 +10,7 @@ from services.domain.lexicon import Lexicon
 from services.domain.memory import Episode, Passage, VoiceAspect
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.voice import claims_at, ended_by, held, known_from
+from services.stores.memory.following import said_of
 from services.wire.fields import precision_out
 
 
@@ -26,14 +27,7 @@ def predicate_out(entity: Entity, lexicon: Lexicon | None) -> pb.Entity:
     return message
 
 
-def said_at(passage: Passage, episode: Episode | None) -> Instant:
-    """When a passage was said: its own time, or its episode's."""
-    if passage.said_at is not None:
-        return passage.said_at
-    return episode.reference_time if episode else Instant(0)
-
-
-def passage_out(passage: Passage, episode: Episode | None) -> pb.Passage:
+def passage_out(passage: Passage, said_at: Instant) -> pb.Passage:
     return pb.Passage(
         id=passage.id,
         episode_id=passage.episode,
@@ -42,7 +36,7 @@ def passage_out(passage: Passage, episode: Episode | None) -> pb.Passage:
         speaker=passage.speaker,
         role=passage.role,
         message_id=passage.message_id,
-        said_at=said_at(passage, episode),
+        said_at=said_at,
         start=passage.start,
         end=passage.end,
     )
@@ -66,7 +60,7 @@ def episode_out(episode: Episode, passages: list[Passage]) -> pb.Episode:
         title=episode.title,
         source=episode.source,
         deleted_at=episode.deleted_at,
-        passages=[passage_out(passage, episode) for passage in passages],
+        passages=[passage_out(passage, said_of(passage, episode).at) for passage in passages],
         metadata=dict(episode.metadata),
     )
 

@@ -7,17 +7,16 @@ import numpy as np
 
 from services.domain.ids import PassageId
 from services.domain.instants import Instant, Interval
-from services.domain.memory import Episode, Passage
+from services.domain.memory import Passage
 from services.recall.asking import Asking, dense_leg
 from services.recall.bm25 import Scores
 from services.recall.care import together
 from services.recall.fuse import Found, Fused, Leg, best_first, fuse, ranked
 from services.recall.hot.reads import Searches, TextReads
-from services.recall.hot.texts import Said
-from services.recall.messages import said_at
 from services.recall.terms import terms
 from services.recall.texts_index import TextsIndex, is_searchable
 from services.recall.whose import whose
+from services.stores.memory.following import Said
 from services.stores.memory.port import EpisodeFilter
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection, VectorFilter
@@ -41,15 +40,11 @@ Beside = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class PassageFound:
-    """A passage that matters, with its episode."""
+    """A passage that matters, with what is told of its episode."""
 
     passage: Passage
-    episode: Episode
+    said: Said
     fused: Fused
-
-    @property
-    def said_at(self) -> Instant:
-        return said_at(self.passage, self.episode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,7 @@ class Passages:
         if then is not None:
             legs.append(_time_leg(then, found))
         first = [_told(item, beside) for item in _ranked(asking, legs, found, limit)]
-        shown = await asking.care.of(self._shown(asking, first), ())
+        shown = await asking.care.of(self._shown(asking, first, found), ())
         return PassagesFound(shown, _whose(asking, legs, found))
 
     async def _said_in(self, asking: Asking, period: Interval) -> Sequence[PassageId]:
@@ -123,21 +118,19 @@ class Passages:
             and topics.keeps([one.episode])
         }
 
-    async def _shown(self, asking: Asking, items: Sequence[Fused]) -> list[PassageFound]:
+    async def _shown(
+        self, asking: Asking, items: Sequence[Fused], found: Mapping[PassageId, Said]
+    ) -> list[PassageFound]:
         """What is shown of passages, read for these alone: what was found are hundreds."""
         if not items:
             return []
         read = await self._text.passages(asking.scope, [PassageId(item.id) for item in items])
-        passages = {passage.id: passage for passage in read}
-        wanted = list(dict.fromkeys(passage.episode for passage in read))
-        episodes = {one.id: one for one in await self._text.episodes(asking.scope, wanted)}
-        found: list[PassageFound] = []
-        for item in items:
-            passage = passages.get(PassageId(item.id))
-            episode = episodes.get(passage.episode) if passage else None
-            if passage is not None and episode is not None and episode.deleted_at is None:
-                found.append(PassageFound(passage, episode, item))
-        return found
+        passages: dict[str, Passage] = {passage.id: passage for passage in read}
+        return [
+            PassageFound(passages[item.id], found[PassageId(item.id)], item)
+            for item in items
+            if item.id in passages
+        ]
 
 
 def _by_itself(leg: str, id: str) -> bool:

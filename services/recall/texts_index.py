@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from services.domain.headings import is_heading
 from services.domain.ids import EpisodeId, Revision
-from services.domain.memory import Episode, Passage, VoiceAspect
+from services.domain.memory import Passage, VoiceAspect
 from services.domain.recalled import is_recalled
 from services.domain.scope import Scope
 from services.domain.voice import claims_at
@@ -17,7 +17,7 @@ from services.recall.hot.voices import HotVoices
 from services.recall.revisions import Known
 from services.recall.terms import terms
 from services.recall.turns import Turns
-from services.stores.memory.following import TextState
+from services.stores.memory.following import Said, TextState
 from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, VectorStore
@@ -97,9 +97,7 @@ class TextsIndex:
         fresh = [id for id in kept if id not in held]
         for start in range(0, len(fresh), PAGE):
             chunk = fresh[start : start + PAGE]
-            passages = await self._text.passages_in(self._scope, chunk)
-            episodes = await self._text.episodes(self._scope, chunk)
-            await self._add([one for one in episodes if one.deleted_at is None], passages)
+            await self._add(chunk, await self._text.passages_in(self._scope, chunk))
         self._state = state
         return True
 
@@ -110,18 +108,12 @@ class TextsIndex:
         held = await self._text.passages(self._scope, self.texts.held)
         return not all(passage.held for passage in held)
 
-    async def _add(self, episodes: Sequence[Episode], passages: Sequence[Passage]) -> None:
-        there = {episode.id for episode in episodes}
-        of_episode: dict[EpisodeId, list[tuple[Passage, bool]]] = {}
-        searched: list[Passage] = []
-        for passage in passages:
-            if passage.episode in there:
-                wanted = is_searchable(passage)
-                of_episode.setdefault(passage.episode, []).append((passage, wanted))
-                searched += [passage] if wanted else []
+    async def _add(self, episodes: Sequence[EpisodeId], passages: Sequence[tuple[Passage, Said]]) -> None:
+        # One that was deleted since it was listed has none: that it is held is met as its going.
+        told = [(passage, said, is_searchable(passage)) for passage, said in passages]
+        searched = [passage for passage, _, wanted in told if wanted]
         cut = await asyncio.to_thread(lambda: [passage_terms(passage) for passage in searched])
-        for episode in episodes:
-            self.texts.put(episode, of_episode.get(episode.id, ()))
+        self.texts.put(episodes, told)
         for passage in searched:
             self.turns.add(passage)
         self.passages.add_all(zip((passage.id for passage in searched), cut, strict=True))

@@ -122,15 +122,17 @@ class Matrix:
         # Row by row, not as a product of BLAS: its threads wait for each other longer than one alone takes.
         cosines = np.vecdot(self._held[:size], asked)
         places = np.flatnonzero(mask & self._has[:size])
+        scores = cosines[places]
         if len(places) > limit:
-            of_masked = cosines[places]
-            least = np.partition(of_masked, len(places) - limit)[len(places) - limit]
+            least = np.partition(scores, len(places) - limit)[len(places) - limit]
             # What is rounded to the same score as the last one is compared by id.
-            places = places[of_masked >= least - 10.0**-digits]
-        found = [
-            (ids[int(place)], round(min(1.0, max(-1.0, float(cosines[place]))), digits)) for place in places
-        ]
-        return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:limit]
+            near = scores >= least - 10.0**-digits
+            places, scores = places[near], scores[near]
+        # A product of a float of 24 bits and a power of ten is exact in one of 53: it rounds as `round` does.
+        scale = 10.0**digits
+        rounded = np.rint(np.clip(scores.astype(np.float64), -1.0, 1.0) * scale) / scale
+        found = sorted(zip((-rounded).tolist(), [ids[place] for place in places.tolist()], strict=True))
+        return [(id, -score) for score, id in found[:limit]]
 
     def _grow(self, size: int) -> None:
         if size <= len(self._has):

@@ -10,7 +10,6 @@ from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.records import Claim, Denial, End, Verdict
 from services.recall.hot.arrays import Growing, Neighbours
 from services.recall.hot.packing import (
-    OPEN,
     Nodes,
     Packed,
     Told,
@@ -21,11 +20,10 @@ from services.recall.hot.packing import (
     packed,
     recorded,
     records_of,
-    starts,
-    stops,
     told,
     within,
 )
+from services.recall.hot.spans import HotSpans, rows_of
 from services.stores.graph.port import (
     AsOf,
     NodePair,
@@ -54,7 +52,6 @@ _STATEMENT_BYTES = 320
 """What Python keeps of a statement besides its pieces: its id, its place, its entries in arrays and lists."""
 _ENTITY_BYTES = 700
 _VERDICT_BYTES = 900
-_SPAN_BYTES = 40
 _BYTES_HEAD = 33
 """Of a bytes object."""
 
@@ -87,8 +84,7 @@ class HotGraph:
         self._viewed: dict[int, StatementView] = {}
         self._viewed_at = _NONE
         """The revision as of which what was shown lately is told in `_viewed`, with all that is believed."""
-        self._spans = np.zeros((5, 0), dtype=np.int64)
-        """Place, start, end, known from, known to: a column for each span."""
+        self._spans = HotSpans()
         self._verdicts: dict[RecordId, Verdict] = {}
         self._judged: dict[StatementId, set[RecordId]] = {}
         self._beside = Neighbours()
@@ -102,7 +98,7 @@ class HotGraph:
         """About what it takes of memory."""
         own = len(self.ids) * _STATEMENT_BYTES + len(self._entities) * _ENTITY_BYTES
         own += len(self._unpacked) * _UNPACKED_BYTES + len(self._viewed) * _VIEWED_BYTES
-        return self._bytes + own + len(self._verdicts) * _VERDICT_BYTES + self._spans.shape[1] * _SPAN_BYTES
+        return self._bytes + own + len(self._verdicts) * _VERDICT_BYTES + self._spans.bytes
 
     def place(self, id: StatementId) -> int | None:
         """Where a statement stands, if it is there."""
@@ -189,26 +185,13 @@ class HotGraph:
         self._has_text.extend([0] * count)
 
     def _put_spans(self, spans: Sequence[Span], replaced: Places) -> None:
-        kept = self._spans[:, ~np.isin(self._spans[0], replaced)] if len(replaced) else self._spans
-        rows = [
-            (
-                self._places[span.statement],
-                starts(span),
-                stops(span),
-                span.known_from,
-                OPEN if span.known_to is None else span.known_to,
-            )
-            for span in spans
-            if span.statement in self._places
-        ]
-        fresh = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-        self._spans = np.concatenate([kept, fresh], axis=1)
+        rows = rows_of(spans, self._places)
+        self._spans.put(rows, replaced)
         # Past beliefs are in the hull as well: spans only come, so it only widens.
         for row in rows:
-            place = row[0]
-            first, last = max(row[1], NEVER[1]), min(row[2], NEVER[0])
-            self._hull_from[place] = min(int(self._hull_from[place]), first)
-            self._hull_to[place] = max(int(self._hull_to[place]), last)
+            first, last = max(row.start, NEVER[1]), min(row.end, NEVER[0])
+            self._hull_from[row.place] = min(int(self._hull_from[row.place]), first)
+            self._hull_to[row.place] = max(int(self._hull_to[row.place]), last)
 
     # What is read
 
@@ -221,6 +204,13 @@ class HotGraph:
     def entities(self, ids: Iterable[EntityId]) -> dict[EntityId, Entity]:
         """Those of some nodes that are there."""
         return {id: self._entities[id] for id in ids if id in self._entities}
+
+    def names(self, one: Statement) -> tuple[str, str, str]:
+        """Of a statement's subject, predicate and object, "" for a literal; its nodes are there."""
+        subject, predicate, node = nodes_of(one)
+        entities = self._entities
+        target = "" if node is None else entities[node].name
+        return entities[subject].name, entities[predicate].name, target
 
     def records(self, ids: Iterable[StatementId]) -> Records:
         places = [self._places[id] for id in dict.fromkeys(ids) if id in self._places]
@@ -257,21 +247,25 @@ class HotGraph:
 
     def statements(self, where: StatementFilter, at: AsOf, limit: int) -> list[StatementView]:
         """The first of `list_statements`. Not by `episodes`, `invalidated_by` or `contested`."""
-        mask = self.seen(at)
-        if not where.include_ended and at.valid_at is None and at.since is None and at.until is None:
-            open_spans = self._seen_spans(at) & (self._spans[2] == OPEN)
-            mask &= self._having(open_spans)
+        ever = at.valid_at is None and at.since is None and at.until is None
+        open_only = ever and not where.include_ended
+        if where.subjects:
+            places = self._beside_all(where.subjects)
+            places = places[self._seen_of(places, at, open_only=open_only)]
+        else:
+            places = np.flatnonzero(self._seen(at, open_only=open_only))
         for column, asked in (
             (self._subject, where.subjects),
             (self._predicate, where.predicates),
             (self._object, where.objects),
         ):
             if asked:
-                places = [self._node_places[id] for id in asked if id in self._node_places]
-                mask &= np.isin(column.array, places)
+                nodes = [self._node_places[id] for id in asked if id in self._node_places]
+                places = places[np.isin(column.array[places], nodes)]
         if where.aspects:
-            mask &= np.isin(self._aspect.array, [_ASPECTS[aspect] for aspect in where.aspects])
-        return self._views(np.flatnonzero(mask)[:limit], at)
+            aspects = [_ASPECTS[aspect] for aspect in where.aspects]
+            places = places[np.isin(self._aspect.array[places], aspects)]
+        return self._views(places[:limit], at)
 
     def walk(
         self, seeds: Sequence[EntityId], at: AsOf, max_hops: int, per_level: int, together: Together
@@ -279,13 +273,14 @@ class HotGraph:
         steps: list[Step] = []
         frontier = with_groups(seeds, together)
         visited = set(frontier)
-        unmet = self.seen(at)
+        met = np.zeros(len(self.ids), dtype=np.bool_)
         for hop in range(1, max_hops + 1):
             if not frontier:
                 break
-            beside = self._adjacent([self._node_places[id] for id in frontier if id in self._node_places])
-            newest = np.unique(beside[unmet[beside]])[::-1][:per_level]
-            unmet[newest] = False
+            beside = self._beside_all(frontier)
+            beside = beside[~met[beside]]
+            newest = beside[self._seen_of(beside, at)][::-1][:per_level]
+            met[newest] = True
             level = self._views(newest, at)
             steps += [Step(view, hop, via(view, frontier)) for view in level]
             frontier = with_groups(beyond(level, visited), together)
@@ -294,10 +289,15 @@ class HotGraph:
 
     # Masks
 
-    def seen(self, at: AsOf) -> Mask:
+    def _seen(self, at: AsOf, *, open_only: bool) -> Mask:
         """True for a statement with a span as asked, created by then; shape (statements,)."""
-        mask: Mask = self._having(self._seen_spans(at)) & (self._created.array <= at.known_at)
-        return mask
+        mask = self._spans.seen(len(self.ids), at, open_only=open_only)
+        return mask & (self._created.array <= at.known_at)
+
+    def _seen_of(self, places: Places, at: AsOf, *, open_only: bool = False) -> Mask:
+        """The same of some statements; shape (places,)."""
+        mask = self._spans.seen_of(places, at, open_only=open_only)
+        return mask & (self._created.array[places] <= at.known_at)
 
     def searched(self, where: VectorFilter) -> Mask:
         """What a dense search with this filter finds: by hulls, as the rows of the vector store have them."""
@@ -332,16 +332,9 @@ class HotGraph:
         """Of the text that a node's vector is of, by the node's own place."""
         return digest(entity_text(self._entities[self._nodes[place]]))
 
-    def _seen_spans(self, at: AsOf) -> Mask:
-        before, after = within(at.valid_at, at.since, at.until)
-        _, start, end, known_from, known_to = self._spans
-        mask: Mask = (known_from <= at.known_at) & (known_to > at.known_at) & (start < before) & (end > after)
-        return mask
-
-    def _having(self, spans: Mask) -> Mask:
-        mask = np.zeros(len(self.ids), dtype=np.bool_)
-        mask[self._spans[0][spans]] = True
-        return mask
+    def _beside_all(self, ids: Iterable[EntityId]) -> Places:
+        """Places of the statements that name one of some entities, each once, in their order."""
+        return np.unique(self._adjacent([self._node_places[id] for id in ids if id in self._node_places]))
 
     def _adjacent(self, nodes: Collection[int]) -> Places:
         """Places of the statements that name one of some nodes, as subject or object; may repeat."""

@@ -11,8 +11,6 @@ from services.domain.ids import EntityId, EpisodeId, PassageId, Revision, Statem
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage, VoiceAspect
 from services.domain.scope import Scope
-from services.recall.hot.texts import Said
-from services.recall.messages import said_at
 from services.stores.graph.port import (
     NOBODY,
     AsOf,
@@ -24,6 +22,7 @@ from services.stores.graph.port import (
     Step,
     Together,
 )
+from services.stores.memory.following import Said, said_of
 from services.stores.memory.port import EpisodeFilter, RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Listed, Page
 from services.stores.vectors.port import Collection, Consistency, Hit, Vector, VectorFilter, VectorStore
@@ -66,8 +65,6 @@ class TextReads(Protocol):
     """Part of TextStore (services/stores/memory/port.py), which see; and `said`, of what is not deleted."""
 
     async def said(self, scope: Scope, ids: Sequence[PassageId]) -> Mapping[PassageId, Said]: ...
-
-    async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]: ...
 
     async def passages(self, scope: Scope, ids: Sequence[PassageId]) -> Sequence[Passage]: ...
 
@@ -207,16 +204,7 @@ class SaidReads:
         passages = await self._text.passages(scope, ids)
         wanted = list(dict.fromkeys(passage.episode for passage in passages))
         kept = {one.id: one for one in await self._text.episodes(scope, wanted) if one.deleted_at is None}
-        return {
-            one.id: Said(said_at(one, kept[one.episode]), one.episode, kept[one.episode].created_at)
-            for one in passages
-            if one.episode in kept
-        }
-
-    async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
-        """See the port. Deleted ones, which no passage is of, are not held."""
-        index = self._held(scope)
-        return await self._text.episodes(scope, ids) if index is None else index.texts.episodes(ids)
+        return {one.id: said_of(one, kept[one.episode]) for one in passages if one.episode in kept}
 
     async def passages(self, scope: Scope, ids: Sequence[PassageId]) -> Sequence[Passage]:
         index = self._held(scope)

@@ -1,35 +1,27 @@
-"""HotTexts: one graph's passages with their episodes, packed, and what a search of them is filtered by."""
+"""HotTexts: one graph's passages, packed, with what is told of their episodes, and what filters a search."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from services.domain.ids import EpisodeId, PassageId
-from services.domain.instants import Instant
-from services.domain.memory import Episode, EpisodeKind, Passage, Role
+from services.domain.memory import Passage, Role
 from services.recall.hot.arrays import Growing
 from services.recall.hot.packing import Packed, pack, unpacked
+from services.stores.memory.following import Said
 from services.stores.vectors.port import VectorFilter
 from services.stores.vectors.rows import digest, passage_text
 
 Mask = npt.NDArray[np.bool_]
 
 UNPACKED = 8_192
-"""Passages, and episodes, shown lately, that stay unpacked."""
+"""Passages shown lately that stay unpacked."""
 _UNPACKED_BYTES = 800
 _PASSAGE_BYTES = 500
-_EPISODE_BYTES = 400
-"""What Python keeps of one besides its piece: its id, its entries in arrays and dictionaries."""
-
-
-class Said(NamedTuple):
-    """When a passage was said, in which episode, and when that was saved; the episode is not deleted."""
-
-    at: Instant
-    episode: EpisodeId
-    saved_at: Instant
+_EPISODE_BYTES = 200
+"""What Python keeps of one besides its piece: its id, its entries in arrays, dictionaries and sets."""
 
 
 class HotTexts:
@@ -39,12 +31,11 @@ class HotTexts:
         self.ids: list[PassageId] = []
         self._places: dict[PassageId, int] = {}
         self._passages: list[Packed] = []
-        self._episodes: dict[EpisodeId, Packed] = {}
+        self._episodes: set[EpisodeId] = set()
         self._said: list[Said] = []
         self._said_at = Growing()
         self._searchable = Growing()
         self._unpacked: dict[int, Passage] = {}
-        self._unpacked_episodes: dict[EpisodeId, Episode] = {}
         self.held: list[PassageId] = []
         """Those that were held back when they were put: searched for once they are held no longer."""
         self._bytes = 0
@@ -55,28 +46,24 @@ class HotTexts:
     @property
     def bytes(self) -> int:
         """About what it takes of memory."""
-        unpacked = len(self._unpacked) + len(self._unpacked_episodes)
-        own = self._bytes + unpacked * _UNPACKED_BYTES
+        own = self._bytes + len(self._unpacked) * _UNPACKED_BYTES
         return own + len(self.ids) * _PASSAGE_BYTES + len(self._episodes) * _EPISODE_BYTES
 
     @property
     def episodes_held(self) -> frozenset[EpisodeId]:
         return frozenset(self._episodes)
 
-    def put(self, episode: Episode, passages: Iterable[tuple[Passage, bool]]) -> None:
-        """Adds an episode with its passages, each with whether it is searched for; once."""
-        piece = pack(_episode(episode))
-        self._episodes[episode.id] = piece
-        self._bytes += len(piece)
-        for passage, searchable in passages:
+    def put(self, episodes: Iterable[EpisodeId], passages: Iterable[tuple[Passage, Said, bool]]) -> None:
+        """Adds episodes with their passages, each with whether it is searched for; once."""
+        self._episodes.update(episodes)
+        for passage, said, searchable in passages:
             self._places[passage.id] = len(self.ids)
             self.ids.append(passage.id)
             piece = pack(_passage(passage))
             self._passages.append(piece)
             self._bytes += len(piece)
-            said_at = episode.reference_time if passage.said_at is None else passage.said_at
-            self._said.append(Said(said_at, episode.id, episode.created_at))
-            self._said_at.append(said_at)
+            self._said.append(said)
+            self._said_at.append(said.at)
             self._searchable.append(searchable)
             if passage.held:
                 self.held.append(passage.id)
@@ -87,9 +74,6 @@ class HotTexts:
     def said(self, ids: Iterable[PassageId]) -> dict[PassageId, Said]:
         places = self._places
         return {id: self._said[place] for id in ids if (place := places.get(id)) is not None}
-
-    def episodes(self, ids: Iterable[EpisodeId]) -> list[Episode]:
-        return [self._episode(id) for id in dict.fromkeys(ids) if id in self._episodes]
 
     def text_digest(self, place: int) -> str:
         """Of the text that a passage's vector is of."""
@@ -102,15 +86,6 @@ class HotTexts:
             if len(self._unpacked) >= UNPACKED:
                 self._unpacked.clear()
             self._unpacked[place] = found
-        return found
-
-    def _episode(self, id: EpisodeId) -> Episode:
-        found = self._unpacked_episodes.get(id)
-        if found is None:
-            found = _episode_of(id, self._episodes[id])
-            if len(self._unpacked_episodes) >= UNPACKED:
-                self._unpacked_episodes.clear()
-            self._unpacked_episodes[id] = found
         return found
 
     @property
@@ -136,25 +111,3 @@ def _passage_of(id: PassageId, piece: Packed) -> Passage:
     return Passage(
         id, episode, position, text, start, end, hash, speaker, Role(role), message_id, said_at, held
     )
-
-
-def _episode(one: Episode) -> tuple[Any, ...]:
-    times = one.reference_time, one.created_at
-    of_document = one.document, one.version, one.heading, one.title, one.source, one.metadata
-    gone = one.deleted_at, one.unlearned_at, one.held
-    return (
-        one.job,
-        str(one.kind.value),
-        one.text,
-        *times,
-        one.tokens,
-        one.position,
-        one.session,
-        *of_document,
-        *gone,
-    )
-
-
-def _episode_of(id: EpisodeId, piece: Packed) -> Episode:
-    job, kind, *rest = unpacked(piece)
-    return Episode(id, job, EpisodeKind(kind), *rest)

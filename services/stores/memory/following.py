@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from services.domain.ids import EpisodeId
-from services.domain.memory import Passage
+from services.domain.ids import DocumentId, EpisodeId, SessionId
+from services.domain.instants import Instant
+from services.domain.memory import Episode, Passage
 from services.domain.scope import Scope
 
 
@@ -24,6 +25,22 @@ class TextState:
 NO_TEXTS = TextState()
 
 
+class Said(NamedTuple):
+    """When a passage was said, and of its episode, which is not deleted: what an answer tells of it."""
+
+    at: Instant
+    episode: EpisodeId
+    saved_at: Instant
+    session: SessionId | None = None
+    document: DocumentId | None = None
+
+
+def said_of(passage: Passage, episode: Episode) -> Said:
+    """What is told of a passage of an episode: its own time, or where it has none that of its episode."""
+    at = episode.reference_time if passage.said_at is None else passage.said_at
+    return Said(at, episode.id, episode.created_at, episode.session, episode.document)
+
+
 class FollowedTexts(Protocol):
     """Part of TextStore, which see."""
 
@@ -31,6 +48,8 @@ class FollowedTexts(Protocol):
         """The id of every episode, deleted ones left out; by id."""
         ...
 
-    async def passages_in(self, scope: Scope, episodes: Sequence[EpisodeId]) -> Sequence[Passage]:
-        """The passages of some episodes; by episode as asked, then by position."""
+    async def passages_in(
+        self, scope: Scope, episodes: Sequence[EpisodeId]
+    ) -> Sequence[tuple[Passage, Said]]:
+        """The passages of some episodes, by episode as asked, then by position; a deleted one has none."""
         ...

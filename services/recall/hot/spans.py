@@ -1,0 +1,84 @@
+"""HotSpans: when one graph's statements hold, and since when that is believed, as columns by place."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from services.domain.graph import Span
+from services.domain.ids import StatementId
+from services.recall.hot.packing import OPEN, starts, stops, within
+from services.stores.graph.port import AsOf
+
+Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+
+_SPAN_BYTES = 40
+
+
+class Row(NamedTuple):
+    """A span of the statement at a place; what is not known, or open, as `packing` has it."""
+
+    place: int
+    start: int
+    end: int
+    known_from: int
+    known_to: int
+
+
+def rows_of(spans: Iterable[Span], places: Mapping[StatementId, int]) -> list[Row]:
+    """The spans of statements that have a place."""
+    return [
+        Row(
+            place,
+            starts(span),
+            stops(span),
+            span.known_from,
+            OPEN if span.known_to is None else span.known_to,
+        )
+        for span in spans
+        if (place := places.get(span.statement)) is not None
+    ]
+
+
+class HotSpans:
+    """Every span, past beliefs too, in the order of places."""
+
+    def __init__(self) -> None:
+        self._held = np.zeros((5, 0), dtype=np.int64)
+
+    @property
+    def bytes(self) -> int:
+        return self._held.shape[1] * _SPAN_BYTES
+
+    def put(self, rows: Sequence[Row], replaced: Places) -> None:
+        """Adds spans, after those of replaced places are gone."""
+        kept = self._held[:, ~np.isin(self._held[0], replaced)] if len(replaced) else self._held
+        fresh = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+        held = np.concatenate([kept, fresh], axis=1)
+        self._held = np.ascontiguousarray(held[:, np.argsort(held[0], kind="stable")])
+
+    def seen(self, count: int, at: AsOf, *, open_only: bool = False) -> Mask:
+        """Which of `count` statements have a span as asked, one without an end if `open_only`."""
+        mask = np.zeros(count, dtype=np.bool_)
+        mask[self._held[0][_seen(self._held, at, open_only=open_only)]] = True
+        return mask
+
+    def seen_of(self, places: Places, at: AsOf, *, open_only: bool = False) -> Mask:
+        """The same of some statements; shape (places,). Costs what they are, not what the graph is."""
+        first = np.searchsorted(self._held[0], places, side="left")
+        counts = np.searchsorted(self._held[0], places, side="right") - first
+        owners = np.repeat(np.arange(len(places)), counts)
+        before = np.cumsum(counts) - counts
+        columns = np.arange(len(owners)) + (first - before)[owners]
+        mask = np.zeros(len(places), dtype=np.bool_)
+        mask[owners[_seen(self._held[:, columns], at, open_only=open_only)]] = True
+        return mask
+
+
+def _seen(spans: Places, at: AsOf, *, open_only: bool) -> Mask:
+    before, after = within(at.valid_at, at.since, at.until)
+    _, start, end, known_from, known_to = spans
+    mask: Mask = (known_from <= at.known_at) & (known_to > at.known_at) & (start < before) & (end > after)
+    return mask & (end == OPEN) if open_only else mask
