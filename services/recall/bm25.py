@@ -3,7 +3,6 @@
 Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with the idf that is never negative.
 """
 
-import heapq
 import math
 from array import array
 from collections.abc import Iterable, Sequence
@@ -19,6 +18,7 @@ _TERM_BYTES = 300
 """What Python keeps for a term besides its postings: two arrays, an entry, the text."""
 _DOCUMENT_BYTES = 200
 """The same for a document: its id, its place, its length."""
+_HEAD_BYTES = 8
 _TERMS_KEPT = 16
 """Terms whose weights are remembered until a document comes."""
 
@@ -35,6 +35,7 @@ class Bm25:
         self._terms: dict[str, tuple[array[int], array[float]]] = {}
         self._lengths = array("f")
         self._norms: npt.NDArray[np.float32] | None = None
+        self._heads = np.zeros(0, dtype=np.uint64)
         self._weighed: dict[str, Weighed] = {}
         self._postings = 0
 
@@ -137,12 +138,27 @@ class Bm25:
         if len(places) > limit:
             found = scores[places]
             least = float(np.partition(found, len(places) - limit)[len(places) - limit])
-            # Of those that are equal to the last one there may be thousands.
-            equal = [self.ids[place] for place in places[found == least].tolist()]
-            equal = sorted(equal)[:limit] if len(equal) < 1_000 else heapq.nsmallest(limit, equal)
-            last, places = [(id, least) for id in equal], places[found > least]
+            last = [(id, least) for id in self._first_ids(places[found == least], limit)]
+            places = places[found > least]
         ranked = sorted(
             (-score, self.ids[place])
             for score, place in zip(scores[places].tolist(), places.tolist(), strict=True)
         )
         return [*((id, -score) for score, id in ranked), *last][:limit]
+
+    def _first_ids(self, places: npt.NDArray[np.int64], limit: int) -> list[str]:
+        """The ids of some places, in their order, the first of them alone."""
+        # Of those that are equal to the last one there may be thousands: numbers sort faster than texts.
+        if len(places) > limit:
+            heads = self._heads_of_ids()[places]
+            places = places[heads <= np.partition(heads, limit - 1)[limit - 1]]
+        return sorted([self.ids[place] for place in places.tolist()])[:limit]
+
+    def _heads_of_ids(self) -> npt.NDArray[np.uint64]:
+        """The beginning of each id as a number: numbers are in the order of ids, as far as they tell."""
+        fresh = self.ids[len(self._heads) :]
+        if fresh:
+            # UTF-8 is in the order of code points.
+            heads = b"".join(id.encode()[:_HEAD_BYTES].ljust(_HEAD_BYTES, b"\0") for id in fresh)
+            self._heads = np.concatenate([self._heads, np.frombuffer(heads, dtype=">u8").astype(np.uint64)])
+        return self._heads

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from services.domain.graph import Entity, EntityType
 from services.domain.ids import EntityId
@@ -63,6 +64,7 @@ class AliasTable:
                 self.nodes.append(named)
                 self._by_key.setdefault(alias.key, []).append(named)
         self._longest = max(map(len, self._by_key), default=0)
+        self._begin = {_first_piece(key) for key in self._by_key}
 
     def __len__(self) -> int:
         return len(self.nodes) + len(self.predicates)
@@ -78,8 +80,12 @@ class AliasTable:
         borders = list(_borders(text))
         found: list[Mention] = []
         position = 0
-        for at, start in enumerate(borders):
-            if start < position or len(found) == MAX_MENTIONS:
+        for at, start in enumerate(borders[:-1]):
+            if (
+                start < position
+                or len(found) == MAX_MENTIONS
+                or text[start : borders[at + 1]] not in self._begin
+            ):
                 continue
             for end in reversed(borders[at + 1 : at + 2 + self._longest]):
                 if end - start <= self._longest and self._names(text[start:end], original):
@@ -106,6 +112,12 @@ def speaks_of_self(question: str) -> bool:
 def speaks_of_assistant(question: str) -> bool:
     """True when the question says you, your or 你: it means an assistant, unless it only asks them."""
     return bool(_SECOND_PERSON.search(_ASKED_OF_MEMORY.sub(" ", name_key(question[:_READ_CHARACTERS]))))
+
+
+def _first_piece(key: str) -> str:
+    """A name up to where it may end first; that of a question at the same place is the same."""
+    first, then = islice(_borders(key), 2)
+    return key[first:then]
 
 
 def _borders(text: str) -> Iterator[int]:

@@ -56,7 +56,7 @@ def pack(items: Sequence[Item], budget: int) -> Packed:
     What does not fit is left out, and a shorter one may still come in; the first is cut rather than dropped.
     """
     lines = [(item, item.line.render()) for item in items]
-    if not budget:
+    if not budget or _surely_fit(lines, budget):
         return _packed(lines, len(items))
     chosen: list[tuple[Item, str]] = []
     spent = 0
@@ -75,6 +75,13 @@ def pack(items: Sequence[Item], budget: int) -> Packed:
         chosen.pop()
         packed = _packed(chosen, len(items))
     return packed if chosen or not items else _first(items[0], len(items), budget)
+
+
+def _surely_fit(lines: Sequence[tuple[Item, str]], budget: int) -> bool:
+    """Whether no counting is needed: a token has at least one byte."""
+    sections = {item.line.section for item, _ in lines}
+    parts = [*(HEADINGS[section] for section in sections), *(line for _, line in lines)]
+    return sum(len(part.encode("utf-8", "replace")) + _TO_SPARE for part in parts) <= budget
 
 
 def _first(item: Item, count: int, budget: int) -> Packed:

@@ -106,3 +106,15 @@ def test_one_more_word_in_common_never_lowers_a_score(
 def test_what_needs_no_folding_is_cut_alike(text: str) -> None:
     """The quick way is the other one, on all that it is taken for."""
     assert terms(text) == list(_terms(text))
+
+
+def test_of_many_equal_documents_the_first_by_id_are_the_best_whenever_they_came() -> None:
+    ids = [f"{number:04}" for number in range(300)] + [
+        f"of one beginning {number:04}" for number in range(300)
+    ]
+    index = Bm25()
+    for part in (ids[1::2], ids[::2]):
+        index.add_all([(id, ["cat"]) for id in part])
+        here = sorted(index.ids)
+        for limit in (1, 40, len(here) - 10, len(here)):
+            assert [id for id, _ in index.best(index.scores(["cat"]), limit)] == here[:limit]

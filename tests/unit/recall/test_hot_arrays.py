@@ -1,0 +1,46 @@
+"""Arrays of hot scopes: what they answer of some rows is what they answer of all."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.domain.ids import Revision
+from services.domain.instants import Instant
+from services.recall.hot.arrays import Matrix
+from services.recall.hot.packing import OPEN
+from services.recall.hot.spans import HotSpans, Row
+from services.stores.graph.port import AsOf
+
+SMALL = st.integers(0, 6)
+ROWS = st.lists(
+    st.builds(Row, SMALL, SMALL, SMALL | st.just(OPEN), SMALL, SMALL | st.just(OPEN)), max_size=20
+)
+TIMES = st.builds(AsOf, SMALL.map(Revision), st.none() | SMALL.map(Instant), st.none() | SMALL.map(Instant))
+
+
+@given(ROWS, ROWS, st.sets(SMALL), TIMES, st.booleans(), st.sets(SMALL))
+def test_spans_of_some_statements_are_seen_as_among_all(
+    first: list[Row], then: list[Row], replaced: set[int], at: AsOf, open_only: bool, asked: set[int]
+) -> None:
+    spans = HotSpans()
+    spans.put(first, np.zeros(0, dtype=np.int64))
+    spans.put(then, np.array(sorted(replaced), dtype=np.int64))
+    every = spans.seen(7, at, open_only=open_only)
+    places = np.array(sorted(asked), dtype=np.int64)
+    assert spans.seen_of(places, at, open_only=open_only).tolist() == every[places].tolist()
+    kept = [row for row in first if row.place not in replaced] + then
+    begun = [row.place for row in kept if row.known_from <= at.known_at < row.known_to]
+    if at.valid_at is None and at.since is None and not open_only:
+        assert every.tolist() == [place in begun for place in range(7)]
+
+
+def test_cosines_are_rounded_as_the_store_rounds_them() -> None:
+    vectors = np.random.default_rng(3).standard_normal((200, 8)).astype(np.float32)
+    matrix, ids = Matrix(8), [f"{number:03}" for number in range(200)]
+    matrix.put(range(200), list(vectors))
+    asked = vectors[7] / np.linalg.norm(vectors[7])
+    found = matrix.best(asked, 200, np.ones(200, dtype=np.bool_), ids, 2)
+    held = np.vecdot(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), asked)
+    told = [(id, round(min(1.0, max(-1.0, float(cosine))), 2)) for id, cosine in zip(ids, held, strict=True)]
+    assert found == sorted(told, key=lambda hit: (-hit[1], hit[0]))
+    assert matrix.best(asked, 30, np.ones(200, dtype=np.bool_), ids, 2) == found[:30]
