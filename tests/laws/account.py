@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from services.domain.records import Judge
 from tests.laws.competing import Competing, Fact, Judged
+from tests.laws.contested import Span, contested
 from tests.laws.oracle import EVER, Claim, Denial, End, holding, plain
 from tests.laws.stories import Said
 
-Row = tuple[Fact, int | None, int | None]
-"""A fact, and the borders of one of its spans."""
+Row = tuple[Fact, int | None, int | None, bool]
+"""A fact, the borders of one of its spans, and whether that is contested."""
 
 
 @dataclass
@@ -69,12 +70,15 @@ class Account:
         def rivals(one: str, other: str) -> bool:
             return among.rivals(facts[one], facts[other])
 
-        rows: list[Row] = []
-        since: dict[str, int | None] = {}
+        spans: list[Span] = []
+        held: dict[str, Span] = {}
         for at, now in holding(claims, ends, denials, rivals, _instants(said)):
-            rows += [(facts[name], since.pop(name), int(at)) for name in since.keys() - now]
-            since |= dict.fromkeys(now - since.keys(), None if at == EVER else int(at))
-        return in_order([*rows, *((facts[name], begun, None) for name, begun in since.items())])
+            spans += [held.pop(name)._replace(end=int(at)) for name in held.keys() - now]
+            start = None if at == EVER else int(at)
+            held |= {name: Span(facts[name], start, None, now[name]) for name in now.keys() - held}
+        spans = sorted([*spans, *held.values()], key=lambda span: (span.start is not None, span.start or 0))
+        doubt = contested(spans, among)
+        return in_order([(span.fact, span.start, span.end, span in doubt) for span in spans])
 
     def supported(self, fact: Fact) -> bool:
         """Whether an episode that is left says anything of it."""

@@ -32,6 +32,11 @@ class Judged(NamedTuple):
         """User over model over rule, then attested last; doubt keeps both."""
         return self.judge, self.attested, self.kind
 
+    @property
+    def exempts(self) -> bool:
+        """A pair in a slot contradicts unless a user says that it does not."""
+        return self.kind is VerdictKind.COMPATIBLE and self.judge is Judge.USER
+
 
 class Competing:
     """`shown`: of each fact the one as which it derives."""
@@ -45,10 +50,8 @@ class Competing:
         ids: Mapping[Fact, str],
     ) -> None:
         self._reads = reads
-        of_pair: dict[frozenset[Fact], Judged] = {}
-        for each in sorted(verdicts, key=lambda verdict: verdict.weight):
-            of_pair[frozenset((each.left, each.right))] = each
-        self._verdicts = list(of_pair.values())
+        self._said = sorted(verdicts, key=lambda verdict: verdict.weight)
+        self._verdicts = list({frozenset(each[:2]): each for each in self._said}.values())
         self._group = {fact: {fact} for fact in facts}
         for one, other in combinations(facts, 2):
             if (one.predicate, self.content(one)) == (other.predicate, self.content(other)):
@@ -72,29 +75,36 @@ class Competing:
 
     def rivals(self, one: Fact, other: Fact) -> bool:
         """Whether two classes contradict, each named by one of its facts."""
+        return self._contradict(one, other, self._said)
+
+    def exempted(self, one: Fact, other: Fact) -> bool:
+        """Whether they would contradict, had no user said that they are compatible."""
+        unheard = [each for each in self._said if not each.exempts]
+        return self._contradict(one, other, unheard) and not self.rivals(one, other)
+
+    def share_a_slot(self, one: Fact, other: Fact) -> bool:
+        return all(any(f.predicate == SINGLE for f in self._group[each]) for each in (one, other))
+
+    def _contradict(self, one: Fact, other: Fact, verdicts: Iterable[Judged]) -> bool:
         if other in self._group[one]:
             return False
-        between = [
-            each
-            for each in self._verdicts
-            if (each.left in self._group[one] and each.right in self._group[other])
-            or (each.left in self._group[other] and each.right in self._group[one])
-        ]
+        between = [each for each in verdicts if self._between(one, other, each)]
         heaviest = max(between, key=lambda verdict: verdict.weight, default=None)
         if heaviest is not None and heaviest.kind is VerdictKind.CONTRADICTS:
             return True
-        if heaviest is not None and (heaviest.kind, heaviest.judge) == (VerdictKind.COMPATIBLE, Judge.USER):
-            return False
-        return all(any(f.predicate == SINGLE for f in self._group[each]) for each in (one, other))
+        return self.share_a_slot(one, other) and not (heaviest is not None and heaviest.exempts)
+
+    def _between(self, one: Fact, other: Fact, each: Judged) -> bool:
+        """Whether a verdict is on the two classes."""
+        return (each.left in self._group[one] and each.right in self._group[other]) or (
+            each.left in self._group[other] and each.right in self._group[one]
+        )
 
     def _told_apart(self, one: Fact, other: Fact) -> bool:
         return any(
             each.judge is Judge.USER
             and each.kind is not VerdictKind.DUPLICATE
-            and (
-                (each.left in self._group[one] and each.right in self._group[other])
-                or (each.left in self._group[other] and each.right in self._group[one])
-            )
+            and self._between(one, other, each)
             for each in self._verdicts
         )
 

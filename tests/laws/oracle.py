@@ -39,6 +39,8 @@ class Stay(NamedTuple):
     attested: int
     seen: int
     bounded: bool
+    assumed: bool | None
+    """None where the start follows from what is known of others."""
 
 
 Denied = Callable[[Stay, float], bool]
@@ -50,8 +52,11 @@ def holding(
     denials: Sequence[Denial],
     rivals: Rivals,
     days: Sequence[float],
-) -> Iterator[tuple[float, set[str]]]:
-    """What holds at each of these instants, which must hold EVER and all that the records name."""
+) -> Iterator[tuple[float, dict[str, bool]]]:
+    """What holds at each of these instants, which must hold EVER and all that the records name.
+
+    And of each whether that is all that is known of its start: it was said to hold, just then.
+    """
 
     def denied(stay: Stay, at: float) -> bool:
         return any(
@@ -74,7 +79,9 @@ def holding(
             for s in stays
             if s.last <= at and any(rivals(s.of, by.of) and by.start >= s.start for by in holds)
         }
-        yield at, {stay.of for stay in holds}
+        fresh = [s for s in holds if s.start == at and s.assumed is not None]
+        stated = {s.of for s in fresh if not s.assumed}
+        yield at, {s.of: s.of not in stated and any(f.of == s.of for f in fresh) for s in holds}
 
 
 def _rank(stay: Stay, at: float) -> tuple[object, ...]:
@@ -124,10 +131,11 @@ def _stays(
             over.append((end, claim.of, claim.attested, claim.seen, end, claim.end is not None))
             continue
         last = min(end, max(start, claim.seen), own)
-        known.append(Stay(claim.of, start, last, end, claim.attested, claim.seen, claim.end is not None))
+        bounded, assumed = claim.end is not None, claim.start is None
+        known.append(Stay(claim.of, start, last, end, claim.attested, claim.seen, bounded, assumed))
     for at in sorted({each[0] for each in over}):
         known += [
-            Stay(of, since, min(at, max(since, seen)), end, attested, seen, bounded)
+            Stay(of, since, min(at, max(since, seen)), end, attested, seen, bounded, None)
             for over_at, of, attested, seen, end, bounded in over
             if over_at == at
             and (since := max(begun(of, at - 1), _last_seen(known, of, at, rivals, denied, days))) < at

@@ -35,7 +35,7 @@ from tests.conftest import EXAMPLES
 from tests.integration.resolving import World
 from tests.laws.account import Row
 from tests.laws.stories import Judgement, Plan, Take, Unite, plans
-from tests.laws.telling import Held, Record, Story
+from tests.laws.telling import Record, Story
 
 LAX = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors, HealthCheck.too_slow]
 
@@ -83,29 +83,25 @@ class Checked(Story):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.seen: dict[int, list[Held]] = {}
+        self.seen: dict[int, list[Row]] = {}
 
-    async def check(self) -> list[Held]:
+    async def check(self) -> list[Row]:
         """What is believed now is what the oracle says, and no rivals overlap."""
         held = self.seen[self.revision] = await self.held()
         self.as_the_oracle_says(self.revision, held)
-        nothing_overlaps(self, rows(held))
+        nothing_overlaps(self, held)
         return held
 
-    def as_the_oracle_says(self, known: int, held: Sequence[Held]) -> None:
+    def as_the_oracle_says(self, known: int, held: Sequence[Row]) -> None:
         expected = self.told.believed(known)
-        assert expected is None or rows(held) == expected
+        assert expected is None or held == expected
 
-    async def latest(self) -> list[Held]:
+    async def latest(self) -> list[Row]:
         """What is believed now, looked at already."""
         return self.seen[self.revision] if self.revision in self.seen else await self.check()
 
 
-def rows(held: Sequence[Held]) -> list[Row]:
-    return [each[:3] for each in held]
-
-
-async def told_in_another_order(world: World, plan: Plan, told: Sequence[Held]) -> None:
+async def told_in_another_order(world: World, plan: Plan, told: Sequence[Row]) -> None:
     """And with a slip among it that is deleted; by itself, or all at once."""
     there = [plan.told[place] for place in plan.order if place < len(plan.told)]
     first, rest = there[: plan.first], there[plan.first :]
@@ -149,7 +145,7 @@ async def taken_and_restored(story: Checked, taken: Take) -> None:
         assert not (held and changed)
 
 
-def _is_open(held: Sequence[Held], fact: Any) -> bool:
+def _is_open(held: Sequence[Row], fact: Any) -> bool:
     return any(each[0] == fact and each[2] is None for each in held)
 
 

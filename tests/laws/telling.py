@@ -35,15 +35,13 @@ from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 from tests.builders import a_scope, on
 from tests.integration.resolving import World, said
-from tests.laws.account import Account, Kept
+from tests.laws.account import Account, Kept, Row, in_order
 from tests.laws.competing import SINGLE, Fact, Judged
 from tests.laws.oracle import Claim, Denial, End
 from tests.laws.stories import Delete, Judgement, Pair, Part, Restore, Said, Step, Take, Tell, Unite, fact_of
 
 T = TypeVar("T")
 Record = ClaimRecord | EndRecord | DenialRecord
-Held = tuple[Fact, int | None, int | None, bool]
-"""A row, and whether it is contested."""
 
 _FIRST = on("2024-01-01")
 _DAY = 24 * 3_600_000_000
@@ -327,20 +325,21 @@ class Story:
         self.told.reads[revision] = self.told.reads[self.revision]
         self.revision = Revision(revision)
 
-    async def held(self, known: int | None = None, at: int | None = None) -> list[Held]:
+    async def held(self, known: int | None = None, at: int | None = None) -> list[Row]:
         """What the store says was believed in a revision, also of one day; in order."""
         axes = AsOf(Revision(self.revision if known is None else known), maybe(at))
         where = StatementFilter(include_ended=True)
         listed = await self.world.graph.list_statements(self.world.scope, where, axes, _ALL)
         return self.as_held([span for view in listed.items for span in view.spans])
 
-    def as_held(self, spans: Iterable[Span]) -> list[Held]:
+    def as_held(self, spans: Iterable[Span]) -> list[Row]:
         facts = {id: fact for fact, id in self.told.ids.items()}
-        found = [
-            (facts[span.statement], day(span.valid_at), day(span.invalid_at), span.contested)
-            for span in spans
-        ]
-        return sorted(found, key=lambda held: (held[0], -1 if held[1] is None else held[1]))
+        return in_order(
+            [
+                (facts[span.statement], day(span.valid_at), day(span.invalid_at), span.contested)
+                for span in spans
+            ]
+        )
 
     async def records(self) -> Records:
         ids = [StatementId(id) for id in self.told.ids.values()]
