@@ -132,26 +132,26 @@ def competition(
     shown = _shown(known, joined, claims, reading)
     main, further, several = _main_slots(statements, shown, cardinality, reading)
     # A class of duplicates that is in several slots competes in each of them.
-    contradicting = several | {
-        pair
-        for verdict in verdicts
-        if verdict.kind is VerdictKind.CONTRADICTS
-        and len(set(pair := _pair(shown[verdict.left], shown[verdict.right]))) == 2
-    }
     judged, compatible = set(several), set()
     for pair, verdict in _between(counting.values(), shown).items():
         match verdict.kind:
             case VerdictKind.CONTRADICTS:
                 judged.add(pair)
-            case VerdictKind.COMPATIBLE if verdict.judge is Judge.USER:
+            case VerdictKind.COMPATIBLE if _exempts(verdict):
                 compatible.add(pair)
             case _:
                 pass
     same_slot = {pair for pair in compatible if pair[0] in main and main[pair[0]] == main.get(pair[1])}
+    unheard = counting_verdicts(verdict for verdict in verdicts if not _exempts(verdict))
+    at_odds = several | {
+        pair
+        for pair, verdict in _between(unheard.values(), shown).items()
+        if verdict.kind is VerdictKind.CONTRADICTS
+    }
     return Competition(
         shown=shown,
         rivals=Rivals(main, both_ways(same_slot), both_ways(judged - compatible)),
-        exempted=frozenset(same_slot | (compatible & contradicting)),
+        exempted=frozenset(same_slot | (compatible & at_odds)),
         content=lambda id: reading.content(known[id]),
         further=further,
     )
@@ -196,16 +196,17 @@ def closures(
 def flagged(spans: Sequence[DerivedSpan], among: Competition) -> tuple[DerivedSpan, ...]:
     """The spans with `contested` set where the evidence leaves doubt.
 
-    That is: a winner that goes A, B, A where B or the second A only began to be said, and two that hold at
-    once because a user exempted them. `spans` come in order of time.
+    That is: a winner that goes A, B, A where B or the second A only began to be said, whatever held beside A;
+    and two that hold at once because a user exempted them. `spans` come in order of time.
     """
     by_slot: defaultdict[Hashable, list[int]] = defaultdict(list)
     for at, span in enumerate(spans):
         for slot in among.slots(span.statement):
             by_slot[slot].append(at)
     contested: set[int] = set()
+    spared = {statement for pair in among.exempted for statement in pair}
     for order in by_slot.values():
-        contested |= _there_and_back(spans, order, among.rivals)
+        contested |= _there_and_back(spans, order, among.rivals, spared)
     if among.rivals.judged or among.exempted:
         contested |= _contested_by_verdicts(spans, among)
     if not contested:
@@ -233,13 +234,28 @@ def _contested_by_verdicts(spans: Sequence[DerivedSpan], among: Competition) -> 
     return contested
 
 
-def _there_and_back(spans: Sequence[DerivedSpan], order: Sequence[int], rivals: Rivals) -> set[int]:
+def _there_and_back(
+    spans: Sequence[DerivedSpan],
+    order: Sequence[int],
+    rivals: Rivals,
+    spared: Collection[StatementId] = (),
+) -> set[int]:
+    """`spared` are those with which others may hold: what does so comes between no two spans of theirs."""
     found: set[int] = set()
-    ordered = [spans[at] for at in order]
-    for at, (one, other, again) in enumerate(zip(ordered, ordered[1:], ordered[2:], strict=False)):
-        back = one.statement == again.statement and rivals(one.statement, other.statement)
-        if back and (other.assumed or again.assumed):
-            found.update(order[at : at + 3])
+    last: dict[StatementId, int] = {}
+    for place, at in enumerate(order):
+        again = spans[at]
+        before = last.get(again.statement)
+        last[again.statement] = place
+        if before is None:
+            continue
+        if again.statement in spared:
+            between = order[before + 1 : place]
+            away = [each for each in between if rivals(again.statement, spans[each].statement)]
+        else:
+            away = [order[place - 1]] if place - before == 2 else []
+        if len(away) == 1 and (again.assumed or spans[away[0]].assumed):
+            found.update((order[before], away[0], at))
     return found
 
 
@@ -252,6 +268,11 @@ def _overlap(one: DerivedSpan, other: DerivedSpan) -> bool:
 
 def _pair(one: StatementId, other: StatementId) -> Pair:
     return (one, other) if one <= other else (other, one)
+
+
+def _exempts(verdict: Verdict) -> bool:
+    """Only a user's word keeps together what would contradict."""
+    return verdict.kind is VerdictKind.COMPATIBLE and verdict.judge is Judge.USER
 
 
 def _weight(verdict: Verdict) -> tuple[int, int, int]:
