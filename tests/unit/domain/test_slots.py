@@ -250,6 +250,31 @@ def test_exempted_spans_are_contested_only_where_both_hold() -> None:
     ]
 
 
+def test_what_a_user_found_compatible_comes_between_nobody() -> None:
+    made = ledger(OSLO, PARIS, ROME)
+    made.commit(verdict(OSLO, ROME, COMPATIBLE, USER))
+    made.commit(claim("a", OSLO.id, "2020-01-01", None, "2020-01-01"))
+    made.commit(claim("b", PARIS.id, "2021-01-01", None, "2021-01-01"))
+    made.commit(claim("c", ROME.id, "2022-01-01", "2022-06-01", "2022-01-01"))
+    made.commit(claim("d", OSLO.id, None, None, "2023-01-01"))
+    assert rows(made.derived(), made) == [
+        ("Oslo", "2020-01-01", "2021-01-01", True),
+        ("Paris", "2021-01-01", "2022-01-01", True),
+        ("Rome", "2022-01-01", "2022-06-01", False),
+        ("Oslo", "2023-01-01", "", True),
+    ]
+
+
+def test_a_user_who_agrees_with_the_model_exempts_nothing() -> None:
+    made = ledger(LOVES, HATES)
+    made.commit(claim("a", LOVES.id, "2020-01-01", None, "2020-01-01"))
+    made.commit(claim("b", HATES.id, "2021-01-01", None, "2021-01-01"))
+    made.commit(verdict(LOVES, HATES, CONTRADICTS, RULE), verdict(LOVES, HATES, COMPATIBLE, USER))
+    assert [span.contested for span in made.derived()] == [True, True]
+    made.commit(verdict(LOVES, HATES, COMPATIBLE, MODEL))
+    assert [span.contested for span in made.derived()] == [False, False]
+
+
 def test_closures_follow_slots_and_verdicts() -> None:
     statements = [PARIS, ROME, LOVES, HATES, TEA]
 
