@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 
 from services.runtime.resources import open_resources
 from services.runtime.settings import ServiceSettings
-from services.stores.vectors.milvus import MilvusVectorStore
 from services.stores.vectors.reembed import Refill, Scopes, reembed
 from services.stores.vectors.sources import Sources
 
@@ -22,6 +21,8 @@ async def reembed_all(
     `ask` is told the embedder in use and the new one where they differ, and stops it by raising. Raises as
     `open_resources` and `reembed` do, which tells more.
     """
+    from services.stores.vectors.milvus import MilvusVectorStore
+
     async with AsyncExitStack() as stack:
         opened = await open_resources(settings, stack, filling=True)
         assert isinstance(opened.vectors, MilvusVectorStore)

@@ -23,7 +23,7 @@ from services.stores.memory.sql import SqlMemory
 from services.stores.sql.migrations import migrates
 from services.stores.vectors.errors import EmbedderDiffers
 from services.stores.vectors.lite import LiteServer
-from services.stores.vectors.milvus import MilvusOptions, MilvusVectorStore
+from services.stores.vectors.options import MilvusOptions
 from services.stores.vectors.port import VectorStore
 
 log = structlog.get_logger(__name__)
@@ -127,6 +127,9 @@ async def _memory(settings: ServiceSettings, stack: AsyncExitStack) -> SqlMemory
 async def _vectors(
     settings: ServiceSettings, embedder: Embedder, stack: AsyncExitStack, filling: bool
 ) -> VectorStore:
+    # Half a second of a processor and 60 MB, for pandas most of it: only who opens vectors needs that.
+    from services.stores.vectors.milvus import MilvusVectorStore
+
     uri = settings.vectors_uri or await _lite(settings, stack)
     vectors = MilvusVectorStore(_options(settings, uri, embedder), filling)
     stack.push_async_callback(vectors.close)
