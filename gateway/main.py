@@ -54,6 +54,7 @@ from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps, StepSettings
 from gateway.ingest.taking import Taking
+from gateway.ingest.undoing import Undoing
 from gateway.policy import TextPolicy
 from gateway.server import Gateway, serve
 from gateway.services import ServiceName, Services
@@ -219,6 +220,7 @@ def _pipeline(
         retrying,
         rebuilding,
         Rereading(services, stores.jobs, stores.graphs, steps),
+        Undoing(services, stores.jobs, steps),
         archiving,
         endings,
         erasing,

@@ -1,4 +1,7 @@
-"""RebuildGraph: what is derived of a graph is made anew, or every text of it is read anew, as a job."""
+"""RebuildGraph: what is derived of a graph is made anew, or every text of it is read anew, as a job.
+
+Or a rebuild that read texts anew is undone.
+"""
 
 import asyncio
 from collections.abc import Callable, Set
@@ -6,11 +9,12 @@ from collections.abc import Callable, Set
 from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits, PriceTable
 from gateway.credits.prices import Prices
-from gateway.errors import MaxCreditsExceeded, ValidationFailed, Violation
+from gateway.errors import JobNotFound, MaxCreditsExceeded, ValidationFailed, Violation
 from gateway.ingest.pipeline import Pipeline
 from gateway.ingest.rereading import Reading, gates, readable
 from gateway.ingest.steps import StepSettings
 from gateway.ingest.understanding import Models
+from gateway.ingest.undoing import Undo
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import JobKind, Order
@@ -18,6 +22,7 @@ from gateway.store.job_view import job_message
 from gateway.store.jobs import Jobs
 from gateway.store.requests import fingerprint
 from palimpsest.v1 import job_pb2, memory_graph_pb2
+from services.domain.ids import JobId
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 
@@ -59,11 +64,13 @@ class RebuildGraph:
     ) -> memory_graph_pb2.RebuildGraphResponse:
         """The job; with `validate_only` only what it would cost: nothing, unless texts are read anew.
 
-        Raises GraphNotFound, ValidationFailed, InsufficientCredits, MaxCreditsExceeded, TooManyJobs,
-        RequestIdReused.
+        Raises GraphNotFound, JobNotFound, ValidationFailed, InsufficientCredits, MaxCreditsExceeded,
+        TooManyJobs, RequestIdReused.
         """
         _check(request, self._settings.offered_models)
         await self._graphs.check(scope, writing=True)
+        if request.undo_job_id:
+            await self._check_undone(scope, JobId(request.undo_job_id))
         anew, now = _is_anew(request), self._now()
         prices = await self._prices.current()
         quote = job_pb2.Quote(price_version=prices.version)
@@ -75,14 +82,13 @@ class RebuildGraph:
             raise MaxCreditsExceeded(
                 MicroCredits(quote.credits_micros), MicroCredits(request.max_credits_micros)
             )
-        reading = Reading(Models(request.medium_model, request.low_model), actor, now)
         order = Order(
             scope=scope,
             kind=JobKind.REBUILD,
             method=METHOD,
             request_key=request.request_id,
             payload_hash=fingerprint(request),
-            payload=reading.to_bytes() if anew else b"",
+            payload=_payload(request, actor, now),
             ceiling=MicroCredits(quote.credits_micros),
             price_version=prices.version,
         )
@@ -91,6 +97,11 @@ class RebuildGraph:
             await self._pipeline.submit(accepted.job)
         job = job_message(accepted.job, (), None)
         return memory_graph_pb2.RebuildGraphResponse(job=job, quote=quote)
+
+    async def _check_undone(self, scope: Scope, id: JobId) -> None:
+        job = await self._jobs.get(scope.tenant, id)
+        if job.kind is not JobKind.REBUILD or job.scope != scope or not job.finished:
+            raise JobNotFound(id)
 
     async def _quote(
         self, scope: Scope, now: Instant, prices: PriceTable, timeout_seconds: float
@@ -112,6 +123,14 @@ class RebuildGraph:
         return quote
 
 
+def _payload(request: memory_graph_pb2.RebuildGraphRequest, actor: str, now: Instant) -> bytes:
+    """What the pipeline reads; nothing for what is derived."""
+    if request.undo_job_id:
+        return Undo(request.undo_job_id, actor).to_bytes()
+    reading = Reading(Models(request.medium_model, request.low_model), actor, now)
+    return reading.to_bytes() if _is_anew(request) else b""
+
+
 def _is_anew(request: memory_graph_pb2.RebuildGraphRequest) -> bool:
     return bool(request.prompt_version or request.medium_model or request.low_model)
 
@@ -126,5 +145,7 @@ def _check(request: memory_graph_pb2.RebuildGraphRequest, offered_models: Set[st
         violations.append(
             Violation("prompt_version", f"is no version of this server's: `{CURRENT}` is", "prompts.known")
         )
+    if request.undo_job_id and _is_anew(request):
+        violations.append(Violation("undo_job_id", "goes with no model or prompt version", "undo.alone"))
     if violations:
         raise ValidationFailed(*violations)

@@ -26,6 +26,7 @@ from gateway.ingest.rereading import Rereading
 from gateway.ingest.retracting import Retracting, totals
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
+from gateway.ingest.undoing import Undoing
 from gateway.store.job_values import Job, JobKind
 from gateway.store.jobs import Jobs
 from gateway.store.lease import JobTakenOver, held
@@ -69,6 +70,7 @@ class Pipeline:
         retrying: Retrying,
         rebuilding: Rebuilding,
         rereading: Rereading,
+        undoing: Undoing,
         archiving: Archiving,
         endings: Endings,
         erasing: Erasing,
@@ -82,6 +84,7 @@ class Pipeline:
         self._retrying = retrying
         self._rebuilding = rebuilding
         self._rereading = rereading
+        self._undoing = undoing
         self._archiving = archiving
         self._endings = endings
         self._patience = steps.settings.patience
@@ -203,13 +206,15 @@ class Pipeline:
     async def _rebuilt(self, run: Run, job: JobId) -> Ended:
         """Part after part, and of those with pages page after page; stops where one fails or is cancelled.
 
-        Or, if that is asked, every text read anew.
+        Or, if that is asked, every text is read anew, or that is undone.
         """
         asked = await run.step("asked/1", lambda: self._rebuilding.asked(job))
         if status_in(asked) is not None:
             return Ended(error=status_in(asked))
-        if asked["anew"]:
+        if asked["read"]:
             return await self._rereading.run(run, job, self._chunks.place)
+        if asked["undo"]:
+            return await self._undoing.run(run, job)
         done: list[JSON] = []
         part, parts, after = 0, 1, ""
         while part < parts:

@@ -1,5 +1,6 @@
 """Rebuilding: what is derived of a graph, made anew part after part, and checked at the end."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.errors import Conflict
@@ -27,10 +28,11 @@ class Rebuilding:
         self._seconds = seconds
 
     async def asked(self, job_id: JobId) -> JSON:
-        """Whether texts are to be read anew, rather than what is derived be made anew."""
+        """`read` texts anew, `undo` that, or, if neither, make anew what is derived."""
 
         async def work() -> JSON:
-            return {"anew": bool(await self._jobs.payload(job_id))}
+            asked = json.loads(await self._jobs.payload(job_id) or b"{}")
+            return {"read": "read" in asked, "undo": "undo" in asked}
 
         return await self._patience.attempt(job_id, "asked", work)
 

@@ -19,6 +19,7 @@ from gateway.ingest.patience import status_in
 from gateway.ingest.retracting import totals
 from gateway.ingest.steps import PlaceOf, Steps, check_going
 from gateway.ingest.understanding import Asked, Models
+from gateway.ingest.undoing import REVOKED
 from gateway.services import Services
 from gateway.store.graphs import Graphs
 from gateway.store.job_values import Job
@@ -34,7 +35,6 @@ from services.domain.scope import Scope
 
 BLOCK = 64
 """Texts whose steps are open at once; how many are understood at once is the process's to say."""
-_REVOKED = ("claims_revoked", "ends_revoked", "denials_revoked", "voice_revoked")
 _GONE = {"nothing": NothingReason.NO_DURABLE_FACT.value, "dropped": {}, "revision": 0}
 """Of a text that was deleted meanwhile."""
 
@@ -49,12 +49,13 @@ class Reading:
 
     def to_bytes(self) -> bytes:
         """The payload of its job."""
-        return json.dumps([self.models.medium, self.models.low, self.actor, self.until]).encode()
+        asked = {"medium": self.models.medium, "low": self.models.low}
+        return json.dumps({"read": asked, "actor": self.actor, "until": self.until}).encode()
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> "Reading":
-        medium, low, actor, until = json.loads(payload)
-        return cls(Models(medium, low), actor, Instant(until))
+        read = json.loads(payload)
+        return cls(Models(**read["read"]), read["actor"], Instant(read["until"]))
 
 
 async def readable(
@@ -261,5 +262,5 @@ def _ended(chunks: Sequence[JSON], read: Mapping[int, JSON], replaced: Mapping[i
     return replace(
         ended,
         revision=Revision(max((int(one["revision"]) for one in done), default=0)),
-        deleted=totals([{name: one.get(name, 0) for name in _REVOKED} for one in done]),
+        deleted=totals([{name: one.get(name, 0) for name in REVOKED} for one in done]),
     )

@@ -97,6 +97,9 @@ async def rebuild(
     low_model: Annotated[
         str, typer.Option("--low-model", metavar="MODEL", help="Likewise, of the low tier.")
     ] = "",
+    undo: Annotated[
+        str, typer.Option("--undo", metavar="JOB", help="Undo what this rebuild read anew; costs nothing.")
+    ] = "",
     validate_only: ValidateOnly = False,
     max_credits: MaxCredits = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
@@ -115,6 +118,7 @@ async def rebuild(
         low_model=low_model,
         validate_only=validate_only,
         max_credits_micros=max_credits,
+        undo_job_id=undo,
     )
     response = await shell.connection.call(shell.connection.memory.RebuildGraph, request)
     if validate_only:

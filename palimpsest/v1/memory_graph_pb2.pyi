@@ -321,6 +321,7 @@ class RebuildGraphRequest(_message.Message):
     LOW_MODEL_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     MAX_CREDITS_MICROS_FIELD_NUMBER: _builtins.int
+    UNDO_JOB_ID_FIELD_NUMBER: _builtins.int
     graph_id: _builtins.str
     """The graph."""
     request_id: _builtins.str
@@ -337,6 +338,10 @@ class RebuildGraphRequest(_message.Message):
     """Only check and quote."""
     max_credits_micros: _builtins.int
     """Most that may be held, in micros; absent: no limit of the caller's."""
+    undo_job_id: _builtins.str
+    """A rebuild that read texts anew: each of them says again what it said before, unless it has changed since.
+    Costs nothing. Not with a prompt version or a model.
+    """
     def __init__(
         self,
         *,
@@ -347,10 +352,11 @@ class RebuildGraphRequest(_message.Message):
         low_model: _builtins.str = ...,
         validate_only: _builtins.bool = ...,
         max_credits_micros: _builtins.int | None = ...,
+        undo_job_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_credits_micros", b"_max_credits_micros", "max_credits_micros", b"max_credits_micros"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_credits_micros", b"_max_credits_micros", "graph_id", b"graph_id", "low_model", b"low_model", "max_credits_micros", b"max_credits_micros", "medium_model", b"medium_model", "prompt_version", b"prompt_version", "request_id", b"request_id", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_credits_micros", b"_max_credits_micros", "graph_id", b"graph_id", "low_model", b"low_model", "max_credits_micros", b"max_credits_micros", "medium_model", b"medium_model", "prompt_version", b"prompt_version", "request_id", b"request_id", "undo_job_id", b"undo_job_id", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_credits_micros: _TypeAlias = _typing.Literal["max_credits_micros"]  # noqa: Y015
     _WhichOneofArgType__max_credits_micros: _TypeAlias = _typing.Literal["_max_credits_micros", b"_max_credits_micros"]  # noqa: Y015

@@ -155,8 +155,9 @@ class MemoryServiceStub:
     With a prompt version or a model it reads every text anew instead, beside what is known, and changes
     nothing until all are read. Then text after text, each in one revision, what it said is replaced by
     what it says now; answers about the time before stay what they were, and what users recorded stays.
-    Texts that can't be read keep what they said (PARTIAL). Costs what ingesting them would.
-    Errors: GRAPH_NOT_FOUND, VALIDATION_FAILED (no such prompt version, a model that graphs may not
+    Texts that can't be read keep what they said (PARTIAL). Costs what ingesting them would; to undo it
+    costs nothing.
+    Errors: GRAPH_NOT_FOUND, JOB_NOT_FOUND (nothing of this graph to undo), VALIDATION_FAILED (no such prompt version, a model that graphs may not
     choose), MODEL_NOT_ALLOWED, INSUFFICIENT_CREDITS, MAX_CREDITS_EXCEEDED, TOO_MANY_JOBS,
     REQUEST_ID_REUSED.
     """
@@ -283,8 +284,9 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     With a prompt version or a model it reads every text anew instead, beside what is known, and changes
     nothing until all are read. Then text after text, each in one revision, what it said is replaced by
     what it says now; answers about the time before stay what they were, and what users recorded stays.
-    Texts that can't be read keep what they said (PARTIAL). Costs what ingesting them would.
-    Errors: GRAPH_NOT_FOUND, VALIDATION_FAILED (no such prompt version, a model that graphs may not
+    Texts that can't be read keep what they said (PARTIAL). Costs what ingesting them would; to undo it
+    costs nothing.
+    Errors: GRAPH_NOT_FOUND, JOB_NOT_FOUND (nothing of this graph to undo), VALIDATION_FAILED (no such prompt version, a model that graphs may not
     choose), MODEL_NOT_ALLOWED, INSUFFICIENT_CREDITS, MAX_CREDITS_EXCEEDED, TOO_MANY_JOBS,
     REQUEST_ID_REUSED.
     """
@@ -564,8 +566,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         With a prompt version or a model it reads every text anew instead, beside what is known, and changes
         nothing until all are read. Then text after text, each in one revision, what it said is replaced by
         what it says now; answers about the time before stay what they were, and what users recorded stays.
-        Texts that can't be read keep what they said (PARTIAL). Costs what ingesting them would.
-        Errors: GRAPH_NOT_FOUND, VALIDATION_FAILED (no such prompt version, a model that graphs may not
+        Texts that can't be read keep what they said (PARTIAL). Costs what ingesting them would; to undo it
+        costs nothing.
+        Errors: GRAPH_NOT_FOUND, JOB_NOT_FOUND (nothing of this graph to undo), VALIDATION_FAILED (no such prompt version, a model that graphs may not
         choose), MODEL_NOT_ALLOWED, INSUFFICIENT_CREDITS, MAX_CREDITS_EXCEEDED, TOO_MANY_JOBS,
         REQUEST_ID_REUSED.
         """

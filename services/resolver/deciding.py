@@ -31,6 +31,7 @@ class Action(StrEnum):
     ARCHIVE = "archive"
     RESTORE_ARCHIVED = "restore_archived"
     READ_ANEW = "read_anew"
+    UNDO_READING = "undo_reading"
 
 
 @dataclass(frozen=True, slots=True)

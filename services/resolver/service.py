@@ -1,18 +1,17 @@
 """The resolver service: stages facts, resolves them into revisions, takes assertions, revokes episodes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
 from palimpsest.internal.v1 import resolver_pb2 as pb
-from palimpsest.internal.v1 import values_pb2
 from services.domain.errors import EpisodeNotFound, ValidationFailed, Violation
-from services.domain.facts import NothingReason
 from services.domain.ids import EpisodeId, PassageId, Revision, derive_id
 from services.domain.instants import Instant
 from services.domain.predicates import Cardinality, Declaration, Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder, Engine, EngineError
+from services.resolver.answers import outcome_out, why_nothing, withdrawals_in
 from services.resolver.archiving import Archiving, Shelving
 from services.resolver.carrying import Carried, Carrying
 from services.resolver.change import Asserted, Draft, Outcome
@@ -25,16 +24,18 @@ from services.resolver.hands import Deciding
 from services.resolver.index import Index
 from services.resolver.judging import Judging
 from services.resolver.likening import Likening
-from services.resolver.memo import Memo, Noise
+from services.resolver.memo import Memo
 from services.resolver.mending import Mending
 from services.resolver.merging import Merging
 from services.resolver.parting import Parting
 from services.resolver.publish import Publisher, Stores
+from services.resolver.reading import Reading
 from services.resolver.removing import Removing
-from services.resolver.rereading import Anew, Rereading
-from services.resolver.revoke import Deletion, Revocations, Withdrawn
+from services.resolver.rereading import Rereading
+from services.resolver.revoke import Deletion, Revocations
 from services.resolver.said import check, said_of_assertion
 from services.resolver.sameness import Sameness
+from services.resolver.undoing import RESOLVE, Undoing
 from services.resolver.verdicts import Verdicts
 from services.resolver.voice import Voice
 from services.resolver.voicing import Voicing
@@ -114,6 +115,8 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             parts.now,
             parting,
         )
+        undoing = Undoing(self._graph, stores.voice, readings, parts.text, stores.revisions)
+        self._reading = Reading(self._publisher, self._drafting, undoing, parts.now)
         self._declaring = Declaring(self._graph, lexicons, parts.now)
         self._judging = Judging(self._publisher, parts.now)
         self._archiving = Archiving(stores, self._publisher, parts.now)
@@ -145,7 +148,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             return last
 
         try:
-            published = await self._publisher.publish(scope, f"resolve:{id}", build)
+            published = await self._publisher.publish(scope, f"{RESOLVE}{id}", build)
         except EngineError as error:
             error.before = (*memo.receipts, *error.before)
             raise
@@ -155,45 +158,23 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
         told = published.outcome if published.outcome != Outcome() else last
         return pb.ResolveResponse(
             revision=published.revision,
-            outcome=_outcome(published.outcome),
+            outcome=outcome_out(published.outcome),
             receipts=[receipt_out(receipt) for receipt in told.receipts],
             dropped=[dropped_out(one.reason, "resolve", one.turn) for one in told.dropped],
-            nothing=_why_nothing(staged, memo),
+            nothing=why_nothing(staged, memo),
         )
 
     async def resolve_anew(self, scope: Scope, request: pb.ResolveAnewRequest) -> pb.ResolveAnewResponse:
-        """Puts what a text says by a new reading in place of what it said. Idempotent by commit id.
+        """Puts a new reading of a text in place of the old. See Reading."""
+        return await self._reading.anew(scope, request)
 
-        Raises EpisodeNotFound, Conflict, EngineError.
-        """
-        id, memo = EpisodeId(request.facts.episode_id), Memo()
-        by = By(request.actor, "read anew", request=request.commit_id)
-        anew = Anew(request.commit_id, by, _withdrawals(request.withdrawals))
-        last = Draft(Revision(0))
+    async def list_read_anew(self, scope: Scope, request: pb.ListReadAnewRequest) -> pb.ListReadAnewResponse:
+        """The episodes that a commit read anew. See Reading."""
+        return await self._reading.read_by(scope, request)
 
-        async def build(known: Revision, revision: Revision) -> Draft:
-            nonlocal last
-            last = await self._drafting.draft(scope, id, request.facts, (known, revision), memo, anew)
-            return last
-
-        try:
-            published = await self._publisher.publish(scope, f"resolve:{id}:{request.commit_id}", build)
-        except EngineError as error:
-            error.before = (*memo.receipts, *error.before)
-            raise
-        told = published.outcome if published.outcome != Outcome() else last
-        revoked = published.outcome.revoked
-        return pb.ResolveAnewResponse(
-            revision=published.revision,
-            outcome=_outcome(published.outcome),
-            receipts=[receipt_out(receipt) for receipt in told.receipts],
-            dropped=[dropped_out(one.reason, "resolve", one.turn) for one in told.dropped],
-            nothing=_why_nothing(request.facts, memo),
-            claims_revoked=revoked.claims,
-            ends_revoked=revoked.ends,
-            denials_revoked=revoked.denials,
-            voice_revoked=revoked.voice,
-        )
+    async def undo_reading(self, scope: Scope, request: pb.UndoReadingRequest) -> pb.UndoReadingResponse:
+        """Takes a reading back. See Reading."""
+        return await self._reading.undo(scope, request)
 
     async def assert_(self, scope: Scope, request: pb.AssertRequest) -> pb.AssertResponse:
         """Records triples given directly. Idempotent by commit id: a repeated one is told what it recorded.
@@ -227,7 +208,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             revision=published.revision,
             statement_ids=[one.statement for one in published.outcome.asserted],
             episode_ids=[one.episode for one in published.outcome.asserted],
-            outcome=_outcome(published.outcome),
+            outcome=outcome_out(published.outcome),
         )
 
     async def revoke(self, scope: Scope, request: pb.RevokeRequest) -> pb.RevokeResponse:
@@ -259,7 +240,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             ends=revoked.ends,
             denials=revoked.denials,
             voice=revoked.voice,
-            outcome=_outcome(published.outcome),
+            outcome=outcome_out(published.outcome),
         )
 
     async def end_unsupported(
@@ -276,7 +257,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             return draft
 
         published = await self._publisher.publish(scope, f"unsupported:{request.commit_id}", build)
-        return pb.EndUnsupportedResponse(revision=published.revision, outcome=_outcome(published.outcome))
+        return pb.EndUnsupportedResponse(revision=published.revision, outcome=outcome_out(published.outcome))
 
     async def declare_predicate(
         self, scope: Scope, request: pb.DeclarePredicateRequest
@@ -304,7 +285,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
         clocks = await self._clocks(scope, [since])
         return pb.DeclarePredicateResponse(
             revision=published.revision,
-            outcome=_outcome(published.outcome),
+            outcome=outcome_out(published.outcome),
             predicate=predicate_out(lexicon, name, since, clocks.get(since)),
         )
 
@@ -332,36 +313,5 @@ def _deletion(request: pb.RevokeRequest) -> Deletion:
         request.why,
         request.action,
         request.target,
-        _withdrawals(request.withdrawals),
-    )
-
-
-def _withdrawals(messages: Iterable[values_pb2.Withdrawal]) -> Mapping[PassageId, Withdrawn]:
-    return {
-        PassageId(one.passage_id): Withdrawn(
-            PassageId(one.passage_id), Instant(one.at), EpisodeId(one.episode_id) or None
-        )
-        for one in messages
-    }
-
-
-def _why_nothing(staged: pb.StoreFactsRequest, memo: Memo) -> str:
-    """NO_DURABLE_FACT where all that was staged is session noise."""
-    noise = memo.noise or Noise()
-    left = len(staged.world) - len(noise.world) + len(staged.voice) - len(noise.voice)
-    return "" if left or noise == Noise() else NothingReason.NO_DURABLE_FACT
-
-
-def _outcome(outcome: Outcome) -> pb.Outcome:
-    return pb.Outcome(
-        entities_added=outcome.entities_added,
-        statements_added=outcome.statements_added,
-        statements_ended=outcome.statements_ended,
-        statements_restored=outcome.statements_restored,
-        voice_added=outcome.voice_added,
-        voice_ended=outcome.voice_ended,
-        claims=outcome.claims,
-        ends=outcome.ends,
-        denials=outcome.denials,
-        statements_expired=outcome.statements_expired,
+        withdrawals_in(request.withdrawals),
     )

@@ -277,3 +277,37 @@ async def test_a_text_that_is_deleted_while_it_is_read_stays_deleted(readers: Re
     assert job.state == job_pb2.JOB_STATE_SUCCEEDED
     assert job.credits.spent_micros == 0
     assert await memory.facts() == set()
+
+
+async def test_a_rebuild_that_made_things_worse_is_undone_for_nothing(readers: Readers) -> None:
+    memory = await readers.memory(models=graph_pb2.ModelSettings(medium_model=SHARP))
+    await memory.say("I live in Graz.", "2025-06-30")
+    await memory.say("I work at Initech.", "2025-07-01")
+    facts = await memory.facts()
+    worse = await readers.rebuild(memory, medium_model=DULL)
+    assert await places(memory) == ["Gratz"]
+    before = await balance(memory.tenant)
+    job = await readers.rebuild(memory, medium_model="", undo_job_id=worse.job_id)
+    assert (job.state, job.kind) == (job_pb2.JOB_STATE_SUCCEEDED, job_pb2.JOB_KIND_REBUILD)
+    assert (job.result.counts.claims_added, job.result.counts.claims_revoked) == (1, 1)
+    assert await memory.facts() == facts
+    assert await places(memory, worse.revision) == ["Gratz"]
+    assert await balance(memory.tenant) == before
+    again = await readers.rebuild(memory, medium_model="", undo_job_id=worse.job_id)
+    assert (again.state, again.result.counts.claims_added) == (job_pb2.JOB_STATE_SUCCEEDED, 0)
+    assert await memory.facts() == facts
+
+
+async def test_what_no_rebuild_of_the_graph_read_is_not_undone(readers: Readers) -> None:
+    memory, other = await readers.memory(), await readers.memory()
+    said = await memory.say("I live in Graz.", "2025-06-30")
+    theirs = await readers.rebuild(other)
+    for job_id in (said.job_id, theirs.job_id, "nothing"):
+        refusal = await memory.tenant.refused(
+            memory.tenant.memory.RebuildGraph, request_of(memory, medium_model="", undo_job_id=job_id)
+        )
+        assert refusal.reason == "JOB_NOT_FOUND"
+    refusal = await memory.tenant.refused(
+        memory.tenant.memory.RebuildGraph, request_of(memory, undo_job_id=said.job_id)
+    )
+    assert refusal.reason == "VALIDATION_FAILED"

@@ -22,6 +22,7 @@ from gateway.ingest.rereading import Rereading
 from gateway.ingest.retracting import Retracting
 from gateway.ingest.retrying import Retrying
 from gateway.ingest.steps import Steps
+from gateway.ingest.undoing import Undoing
 from gateway.services import ServiceName, Services
 from gateway.store.bell import Bell
 from gateway.store.job_values import Job, JobKind, JobState, Order, Outcome
@@ -217,6 +218,7 @@ async def at_work(folder: Path, drain_seconds: float = 0.05) -> AsyncIterator[Wo
             retrying,
             rebuilding,
             Rereading(services, jobs, stores.graphs, steps),
+            Undoing(services, jobs, steps),
             archiving,
             endings,
             erasing,

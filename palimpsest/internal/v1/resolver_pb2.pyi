@@ -313,6 +313,142 @@ class ResolveAnewResponse(_message.Message):
 Global___ResolveAnewResponse: _TypeAlias = ResolveAnewResponse  # noqa: Y015
 
 @_typing.final
+class ListReadAnewRequest(_message.Message):
+    """Asks for the episodes that a commit read anew."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMMIT_ID_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    commit_id: _builtins.str
+    """The commit, as in ResolveAnewRequest."""
+    after: _builtins.str
+    """Of the answer before; empty: the beginning."""
+    def __init__(
+        self,
+        *,
+        commit_id: _builtins.str = ...,
+        after: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "commit_id", b"commit_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListReadAnewRequest: _TypeAlias = ListReadAnewRequest  # noqa: Y015
+
+@_typing.final
+class ListReadAnewResponse(_message.Message):
+    """Some of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EPISODE_IDS_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    after: _builtins.str
+    """Where it goes on; empty: that was all."""
+    @_builtins.property
+    def episode_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Oldest revision first."""
+
+    def __init__(
+        self,
+        *,
+        episode_ids: _abc.Iterable[_builtins.str] | None = ...,
+        after: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "episode_ids", b"episode_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListReadAnewResponse: _TypeAlias = ListReadAnewResponse  # noqa: Y015
+
+@_typing.final
+class UndoReadingRequest(_message.Message):
+    """Takes one reading back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMMIT_ID_FIELD_NUMBER: _builtins.int
+    EPISODE_ID_FIELD_NUMBER: _builtins.int
+    READ_BY_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    commit_id: _builtins.str
+    """Idempotency key, unique within the graph."""
+    episode_id: _builtins.str
+    """The episode."""
+    read_by: _builtins.str
+    """The commit that read it anew."""
+    actor: _builtins.str
+    """Who asked, for the log of decisions."""
+    def __init__(
+        self,
+        *,
+        commit_id: _builtins.str = ...,
+        episode_id: _builtins.str = ...,
+        read_by: _builtins.str = ...,
+        actor: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "commit_id", b"commit_id", "episode_id", b"episode_id", "read_by", b"read_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoReadingRequest: _TypeAlias = UndoReadingRequest  # noqa: Y015
+
+@_typing.final
+class UndoReadingResponse(_message.Message):
+    """What that changed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVISION_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    CHANGED_SINCE_FIELD_NUMBER: _builtins.int
+    CLAIMS_REVOKED_FIELD_NUMBER: _builtins.int
+    ENDS_REVOKED_FIELD_NUMBER: _builtins.int
+    DENIALS_REVOKED_FIELD_NUMBER: _builtins.int
+    VOICE_REVOKED_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """The published revision; the current one where nothing was taken back."""
+    changed_since: _builtins.bool
+    """What the text says has changed since, or it is deleted: nothing was taken back."""
+    claims_revoked: _builtins.int
+    """Claims that the text makes no more."""
+    ends_revoked: _builtins.int
+    """Ends likewise."""
+    denials_revoked: _builtins.int
+    """Denials likewise."""
+    voice_revoked: _builtins.int
+    """Claims and ends of the voice likewise."""
+    @_builtins.property
+    def outcome(self) -> Global___Outcome:
+        """What changed."""
+
+    def __init__(
+        self,
+        *,
+        revision: _builtins.int = ...,
+        outcome: Global___Outcome | None = ...,
+        changed_since: _builtins.bool = ...,
+        claims_revoked: _builtins.int = ...,
+        ends_revoked: _builtins.int = ...,
+        denials_revoked: _builtins.int = ...,
+        voice_revoked: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_since", b"changed_since", "claims_revoked", b"claims_revoked", "denials_revoked", b"denials_revoked", "ends_revoked", b"ends_revoked", "outcome", b"outcome", "revision", b"revision", "voice_revoked", b"voice_revoked"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoReadingResponse: _TypeAlias = UndoReadingResponse  # noqa: Y015
+
+@_typing.final
 class Assertion(_message.Message):
     """One triple given directly."""
 

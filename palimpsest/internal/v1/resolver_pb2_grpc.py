@@ -55,6 +55,16 @@ class ResolverServiceStub:
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewRequest.SerializeToString,
                 response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewResponse.FromString,
                 _registered_method=True)
+        self.ListReadAnew = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/ListReadAnew',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ListReadAnewRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ListReadAnewResponse.FromString,
+                _registered_method=True)
+        self.UndoReading = channel.unary_unary(
+                '/palimpsest.internal.v1.ResolverService/UndoReading',
+                request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.UndoReadingRequest.SerializeToString,
+                response_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.UndoReadingResponse.FromString,
+                _registered_method=True)
         self.Assert = channel.unary_unary(
                 '/palimpsest.internal.v1.ResolverService/Assert',
                 request_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.AssertRequest.SerializeToString,
@@ -203,6 +213,21 @@ class ResolverServiceServicer:
     def ResolveAnew(self, request, context):
         """Puts what an episode's text says by a new reading in place of what it said, as one revision. What was known
         before stays known as of then. Idempotent by commit id; serial for each graph.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListReadAnew(self, request, context):
+        """The episodes whose readings a commit replaced, oldest first, in pages.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UndoReading(self, request, context):
+        """Puts what an episode's text said before a commit read it anew in place of what it says, as one revision.
+        Nothing, where it has changed since. Idempotent by commit id; serial for each graph.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -400,6 +425,16 @@ def add_ResolverServiceServicer_to_server(servicer, server):
                     servicer.ResolveAnew,
                     request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewRequest.FromString,
                     response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewResponse.SerializeToString,
+            ),
+            'ListReadAnew': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReadAnew,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ListReadAnewRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ListReadAnewResponse.SerializeToString,
+            ),
+            'UndoReading': grpc.unary_unary_rpc_method_handler(
+                    servicer.UndoReading,
+                    request_deserializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.UndoReadingRequest.FromString,
+                    response_serializer=palimpsest_dot_internal_dot_v1_dot_resolver__pb2.UndoReadingResponse.SerializeToString,
             ),
             'Assert': grpc.unary_unary_rpc_method_handler(
                     servicer.Assert,
@@ -609,6 +644,60 @@ class ResolverService:
             '/palimpsest.internal.v1.ResolverService/ResolveAnew',
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewRequest.SerializeToString,
             palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ResolveAnewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReadAnew(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/ListReadAnew',
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ListReadAnewRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.ListReadAnewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UndoReading(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/palimpsest.internal.v1.ResolverService/UndoReading',
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.UndoReadingRequest.SerializeToString,
+            palimpsest_dot_internal_dot_v1_dot_resolver__pb2.UndoReadingResponse.FromString,
             options,
             channel_credentials,
             insecure,

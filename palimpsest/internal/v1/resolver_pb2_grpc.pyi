@@ -46,6 +46,12 @@ class ResolverServiceStub:
     """Puts what an episode's text says by a new reading in place of what it said, as one revision. What was known
     before stays known as of then. Idempotent by commit id; serial for each graph.
     """
+    ListReadAnew: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.ListReadAnewRequest, _resolver_pb2.ListReadAnewResponse]
+    """The episodes whose readings a commit replaced, oldest first, in pages."""
+    UndoReading: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.UndoReadingRequest, _resolver_pb2.UndoReadingResponse]
+    """Puts what an episode's text said before a commit read it anew in place of what it says, as one revision.
+    Nothing, where it has changed since. Idempotent by commit id; serial for each graph.
+    """
     Assert: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.AssertRequest, _resolver_pb2.AssertResponse]
     """Records triples given directly and publishes a revision. Idempotent by commit id."""
     Revoke: _grpc.UnaryUnaryMultiCallable[_resolver_pb2.RevokeRequest, _resolver_pb2.RevokeResponse]
@@ -109,6 +115,12 @@ class ResolverServiceAsyncStub(ResolverServiceStub):
     ResolveAnew: _aio.UnaryUnaryMultiCallable[_resolver_pb2.ResolveAnewRequest, _resolver_pb2.ResolveAnewResponse]  # type: ignore[assignment]
     """Puts what an episode's text says by a new reading in place of what it said, as one revision. What was known
     before stays known as of then. Idempotent by commit id; serial for each graph.
+    """
+    ListReadAnew: _aio.UnaryUnaryMultiCallable[_resolver_pb2.ListReadAnewRequest, _resolver_pb2.ListReadAnewResponse]  # type: ignore[assignment]
+    """The episodes whose readings a commit replaced, oldest first, in pages."""
+    UndoReading: _aio.UnaryUnaryMultiCallable[_resolver_pb2.UndoReadingRequest, _resolver_pb2.UndoReadingResponse]  # type: ignore[assignment]
+    """Puts what an episode's text said before a commit read it anew in place of what it says, as one revision.
+    Nothing, where it has changed since. Idempotent by commit id; serial for each graph.
     """
     Assert: _aio.UnaryUnaryMultiCallable[_resolver_pb2.AssertRequest, _resolver_pb2.AssertResponse]  # type: ignore[assignment]
     """Records triples given directly and publishes a revision. Idempotent by commit id."""
@@ -188,6 +200,24 @@ class ResolverServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_resolver_pb2.ResolveAnewResponse, _abc.Awaitable[_resolver_pb2.ResolveAnewResponse]]:
         """Puts what an episode's text says by a new reading in place of what it said, as one revision. What was known
         before stays known as of then. Idempotent by commit id; serial for each graph.
+        """
+
+    @_abc_1.abstractmethod
+    def ListReadAnew(
+        self,
+        request: _resolver_pb2.ListReadAnewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_pb2.ListReadAnewResponse, _abc.Awaitable[_resolver_pb2.ListReadAnewResponse]]:
+        """The episodes whose readings a commit replaced, oldest first, in pages."""
+
+    @_abc_1.abstractmethod
+    def UndoReading(
+        self,
+        request: _resolver_pb2.UndoReadingRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_resolver_pb2.UndoReadingResponse, _abc.Awaitable[_resolver_pb2.UndoReadingResponse]]:
+        """Puts what an episode's text said before a commit read it anew in place of what it says, as one revision.
+        Nothing, where it has changed since. Idempotent by commit id; serial for each graph.
         """
 
     @_abc_1.abstractmethod

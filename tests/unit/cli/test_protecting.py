@@ -108,3 +108,5 @@ def test_texts_are_read_anew_or_only_quoted(server: Scripted, run: Run) -> None:
     server.answers("RebuildGraph", memory_graph_pb2.RebuildGraphResponse(job=job, quote=quote))
     assert "j1" in run("graph", "rebuild", "notes", "--read-anew", "--max-credits", "0.5").stdout
     assert (server.last.prompt_version, server.last.max_credits_micros) == ("current", 500_000)
+    run("graph", "rebuild", "notes", "--undo", "j1")
+    assert (server.last.undo_job_id, server.last.prompt_version) == ("j1", "")
