@@ -179,6 +179,9 @@ class Installation:
             "gateway_port": 0,
             "drain_seconds": 0.2,
             "sweep_seconds": 3600,
+            # What follows ingests is made when the graph is quiet: how long a story takes decides nothing.
+            "follow_quiet_seconds": 3600,
+            "follow_longest_seconds": 3600,
             "executor_id": executor,
             **urls,
         }
