@@ -68,40 +68,23 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
 
     def __init__(self, parts: Parts) -> None:
         self._graph: GraphStore = parts.stores.graph
-        readings = parts.stores.readings
+        stores, readings = parts.stores, parts.stores.readings
         self._text = parts.text
         self._clocks = parts.stores.revisions.clocks
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
-        self._lexicons = lexicons = Lexicons(parts.stores.readings, self._graph, parts.vocabulary)
-        stores = parts.stores
+        self._lexicons = lexicons = Lexicons(readings, self._graph, parts.vocabulary)
         parting = Parting(self._graph, readings, lexicons)
         index = Index(self._graph, stores.voice, stores.archive, parts.vectors, parts.embedder)
         self._scopes = ScopeErasing(self._graph, parts.memory, parts.vectors)
         self._publisher = Publisher(parts.stores, index, lexicons, parts.now, self._scopes.swept)
         self._removing = Removing(parts.stores, parts.memory, parts.vectors, self._publisher, parts.now)
-        judges = (
-            Sameness(self._graph, readings, parts.vectors, parts.embedder),
-            Verdicts(
-                self._graph,
-                parts.vectors,
-                parts.embedder,
-                lexicons,
-                readings,
-                parts.text,
-                Likening(
-                    self._graph, readings, parts.vectors, parts.embedder, parts.engine, parts.vocabulary
-                ),
-                parts.now,
-            ),
-            Voice(parts.stores.voice, parts.vectors, parts.embedder, parts.now),
-        )
         self._drafting = Drafting(
             self._graph,
             parts.text,
             lexicons,
             parts.engine,
-            judges,
+            _judges(parts, lexicons),
             Rereading(self._graph, stores.voice, readings, parting),
             parts.vocabulary,
             parts.now,
@@ -296,6 +279,22 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
     async def split(self, scope: Scope, request: entities_pb.SplitRequest) -> entities_pb.SplitResponse:
         """Makes an entity read as itself again. See Merging."""
         return await self._merging.split(scope, request)
+
+
+def _judges(parts: Parts, lexicons: Lexicons) -> tuple[Sameness, Verdicts, Voice]:
+    """Who finds what of a chunk is to be judged, and records it."""
+    graph, readings, vectors, embedder = (
+        parts.stores.graph,
+        parts.stores.readings,
+        parts.vectors,
+        parts.embedder,
+    )
+    likening = Likening(graph, readings, vectors, embedder, parts.engine, parts.vocabulary)
+    return (
+        Sameness(graph, readings, vectors, embedder),
+        Verdicts(graph, vectors, embedder, lexicons, readings, parts.text, likening, parts.now),
+        Voice(parts.stores.voice, vectors, embedder, parts.now),
+    )
 
 
 def carried_stores(parts: Parts) -> Upkept:
