@@ -79,9 +79,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Grouped
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Late come groups whose servers would else idle beside the others; last small tests, to fill the end."""
+    """Late come groups whose servers would else idle beside the others; last small tests, to fill the end.
+
+    With thousands of examples a law is no small test: these come first.
+    """
+    long = settings().max_examples >= EXAMPLES["long"]
 
     def rank(item: pytest.Item) -> int:
+        if long and ("/laws/" in item.nodeid or "/unit/domain/" in item.nodeid):
+            return -1
         if "/unit/" in item.nodeid:
             return 2
         return int(group_of(item.nodeid) in ("ray", "up") or "milvus_server" in item.nodeid)
