@@ -1,6 +1,6 @@
 """Candidates: which known entities a newly named one may be, found by keys and vectors, never by a scan."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -56,6 +56,13 @@ class Found:
 
     couples: Sequence[Couple] = ()
     rivals: Mapping[frozenset[EntityId], Sequence[Entity]] = field(default_factory=dict)
+
+    def without(self, some: Set[EntityId]) -> "Found":
+        """The same, but for what is found of some entities."""
+        if not some:
+            return self
+        rivals = {ids: [one for one in found if one.id not in some] for ids, found in self.rivals.items()}
+        return Found([couple for couple in self.couples if not couple.ids & some], rivals)
 
 
 class Names:

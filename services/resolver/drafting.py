@@ -18,7 +18,7 @@ from services.resolver.deciding import TEXT, decide_said
 from services.resolver.memo import Memo, Noise
 from services.resolver.naming import Naming
 from services.resolver.rereading import Anew, Leaving, Rereading
-from services.resolver.said import Drafter, Said, check, said_of_fact
+from services.resolver.said import UNREAD, Drafter, Earlier, Said, check, said_of_fact
 from services.resolver.sameness import Chunk, Sameness
 from services.resolver.verdicts import Verdicts
 from services.resolver.voice import Spoken, Voice
@@ -59,9 +59,9 @@ class Drafting:
             raise EpisodeNotFound(missing)
         return found
 
-    async def drafter(self, scope: Scope, known: Revision, draft: Draft) -> Drafter:
+    async def drafter(self, scope: Scope, known: Revision, draft: Draft, before: Earlier = UNREAD) -> Drafter:
         naming = Naming(self._graph, await self._lexicons.at(scope, known), scope, known, draft)
-        return Drafter(self._graph, scope, naming, draft)
+        return Drafter(self._graph, scope, naming, draft, before)
 
     async def draft(
         self,
@@ -85,8 +85,9 @@ class Drafting:
         noise = memo.noise or Noise()
         said = _said(staged, noise, episode, passages, self._vocabulary, draft)
         spoken = _spoken(staged, noise, episode, passages, draft)
-        await (await self.drafter(scope, known, draft)).add(said)
         before = None if anew is None else await self._rereading.before(scope, id)
+        earlier = UNREAD if before is None else before.earlier
+        await (await self.drafter(scope, known, draft, earlier)).add(said)
         if staged.HasField("setting"):
             setting = setting_in(staged.setting)
             offered = (fact.statement_id for fact in staged.setting.known_facts if fact.statement_id)
@@ -114,7 +115,7 @@ class Drafting:
     ) -> bool:
         """Drafts what was judged. False where some facts turned out to be noise: draft anew without."""
         setting, now, noise = chunk.setting, self._now(), memo.noise
-        alike = await self._sameness.find(scope, draft, known, chunk)
+        alike = await self._sameness.find(scope, draft, known, chunk, leaving.entities)
         supposed = () if alike is None else (self._sameness.supposed(scope, draft, alike, chunk, now),)
         to_judge = await self._verdicts.find(scope, draft, known, supposed, leaving.statements)
         heard = await self._voice.find(scope, known, spoken, setting, leaving.voice)

@@ -3,7 +3,7 @@
 Found by name alone, or by an embedding of the names and judged in the call that judges the chunk's facts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,8 +101,18 @@ class Likening:
         self._known: dict[str, Vector] = {}
         """Vectors of the names that ship; of no others, which may be erased."""
 
-    async def find(self, scope: Scope, draft: Draft, known: Revision, lexicon: Lexicon) -> Likely:
-        """Looks at the predicates that the draft uses first. Raises EngineError, StoreUnavailable."""
+    async def find(
+        self,
+        scope: Scope,
+        draft: Draft,
+        known: Revision,
+        lexicon: Lexicon,
+        leaving: Set[StatementId] = frozenset(),
+    ) -> Likely:
+        """Looks at the predicates that the draft uses first, beside those of facts other than `leaving`.
+
+        Raises EngineError, StoreUnavailable.
+        """
         used = {one.predicate for one in draft.statements.values()}
         fresh = [
             one.key
@@ -114,7 +124,7 @@ class Likening:
         if not asked or not self._engine.judges_predicates:
             return Likely(certain)
         facts = self._facts(scope, draft, asked)
-        words = await self._words(scope, facts, known, lexicon)
+        words = await self._words(scope, facts, known, lexicon, leaving)
         near = await self._near(asked, words)
         judged = await self._judged(scope, asked, known)
         pairs = [
@@ -162,12 +172,17 @@ class Likening:
         return {ids[one.predicate]: one.fact for one in reversed(told)}
 
     async def _words(
-        self, scope: Scope, facts: Mapping[str, str], known: Revision, lexicon: Lexicon
+        self,
+        scope: Scope,
+        facts: Mapping[str, str],
+        known: Revision,
+        lexicon: Lexicon,
+        leaving: Set[StatementId],
     ) -> _Words:
         """What ships and is declared; what facts like the new ones use; and the new ones themselves."""
         vectors = await self._embedder.passages(list(facts.values()))
         hits = await search_statements(self._vectors, scope, list(vectors), _NEAR_FACTS)
-        ids = sorted({StatementId(hit.id) for found in hits for hit in found})
+        ids = sorted({StatementId(hit.id) for found in hits for hit in found} - leaving)
         views = await self._graph.views(scope, ids, AsOf(known)) if ids else ()
         canonical = dict(lexicon.words)
         examples: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """Parting: what becomes of merges, of predicates too, when an episode is deleted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from services.domain.graph import Literal
+from services.domain.graph import Literal, Statement
 from services.domain.identity import MergeKind
 from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.lexicon import predicate_id
@@ -54,6 +54,10 @@ class Parting:
             if {merge.entity, merge.into} & gone:
                 draft.part(merge)
 
+    async def losing(self, scope: Scope, draft: Draft) -> set[EntityId]:
+        """Entities that nothing names any more, of which any record counts, once the draft is published."""
+        return {one for one in _losing(draft) if not await self._supported(scope, draft, one)}
+
     async def _supported(self, scope: Scope, draft: Draft, entity: EntityId) -> bool:
         page = Page(_PAGE)
         while True:
@@ -67,15 +71,15 @@ class Parting:
 
 
 def _losing(draft: Draft) -> set[EntityId]:
-    """The entities of statements that the draft leaves without a record."""
+    """The entities of statements that the draft leaves without a record, unless it names them first."""
     supported = _supporting(draft.stored, draft)
-    named: set[EntityId] = set()
-    for one in draft.stored.statements:
-        if one.id not in supported:
-            named |= {one.subject, one.predicate}
-            if not isinstance(one.object, Literal):
-                named.add(one.object)
-    return named
+    gone = _named_in(one for one in draft.stored.statements if one.id not in supported)
+    return gone - _named_in(draft.statements.values())
+
+
+def _named_in(statements: Iterable[Statement]) -> set[EntityId]:
+    nodes = {node for one in statements for node in (one.subject, one.predicate, one.object)}
+    return {EntityId(node) for node in nodes if not isinstance(node, Literal)}
 
 
 def _supporting(records: Records, draft: Draft) -> set[StatementId]:

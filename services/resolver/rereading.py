@@ -5,12 +5,21 @@ before, that was known. What users recorded by hand, and what was judged of stat
 text tells still, is not touched.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from services.domain.identity import Merge
-from services.domain.ids import EpisodeId, PassageId, RecordId, Revision, StatementId, VoiceId, derive_id
+from services.domain.ids import (
+    EntityId,
+    EpisodeId,
+    PassageId,
+    RecordId,
+    Revision,
+    StatementId,
+    VoiceId,
+    derive_id,
+)
 from services.domain.instants import Instant
 from services.domain.memory import VoiceAspect, VoiceClaim, VoiceEnd
 from services.domain.records import Claim, Denial, End, Judge, Verdict
@@ -20,6 +29,7 @@ from services.resolver.change import Draft, Revoked
 from services.resolver.deciding import Action, By, decide
 from services.resolver.parting import Parting
 from services.resolver.revoke import Withdrawn, withdraw
+from services.resolver.said import Earlier
 from services.stores.graph.port import GraphStore, Records, Revocation
 from services.stores.memory.port import ReadingStore, VoiceStore
 
@@ -43,6 +53,7 @@ class Leaving:
     """
 
     statements: frozenset[StatementId] = frozenset()
+    entities: frozenset[EntityId] = frozenset()
     voice: frozenset[VoiceId] = frozenset()
 
 
@@ -54,6 +65,8 @@ class Before:
     records: Records
     voice: Sequence[VoiceAspect]
     merges: Sequence[Merge]
+    stored: Records
+    """Of the statements that it says something of by now: all that is recorded of them."""
 
     @property
     def ends(self) -> list[End]:
@@ -61,9 +74,15 @@ class Before:
         return [end for end in self.records.ends if not withdraws(end)]
 
     @property
-    def statements(self) -> set[StatementId]:
-        every: list[Claim | End | Denial] = [*self.records.claims, *self.ends, *self.records.denials]
-        return {one.statement for one in every if one.revoked_at is None}
+    def alone(self) -> set[StatementId]:
+        """Statements that no other text says anything of."""
+        return _said_in(self.records) - _told_by_others(self.stored, self.episode)
+
+    @property
+    def earlier(self) -> Earlier:
+        """What decides which thing an end or a denial means that names it loosely."""
+        over: list[End | Denial] = [*self.ends, *self.records.denials]
+        return Earlier(self.alone, {one.statement for one in over if one.revoked_at is None})
 
 
 class Rereading:
@@ -79,23 +98,24 @@ class Rereading:
 
     async def before(self, scope: Scope, episode: EpisodeId) -> Before:
         """Raises StoreUnavailable."""
+        records = await self._graph.of_episode(scope, episode)
         return Before(
             episode,
-            await self._graph.of_episode(scope, episode),
+            records,
             await self._voice.of_episode(scope, episode),
             await self._readings.of_episode(scope, episode),
+            await self._graph.records(scope, sorted(_said_in(records))),
         )
 
     async def leaving(self, scope: Scope, draft: Draft, before: Before) -> Leaving:
         """Of a draft that has what is said now and was not judged yet. Raises StoreUnavailable."""
-        gone = before.statements - _said_of(draft)
-        stored = await self._graph.records(scope, sorted(gone)) if gone else None
-        others = set() if stored is None else _told_by_others(stored, before.episode)
+        gone = before.alone - _said_of(draft)
         claims = {one.id: [claim for claim in one.claims if claim.revoked_at is None] for one in before.voice}
         mine = {
             id for id, told in claims.items() if told and all(one.episode == before.episode for one in told)
         }
-        return Leaving(frozenset(gone - others), frozenset(mine))
+        entities = await self._parting.losing(scope, _without(draft, before, gone)) if gone else set()
+        return Leaving(frozenset(gone), frozenset(entities), frozenset(mine))
 
     async def replace(self, scope: Scope, draft: Draft, before: Before, anew: Anew, now: Instant) -> None:
         """Leaves in the draft what is new, and adds what is revoked. Raises StoreUnavailable."""
@@ -177,6 +197,21 @@ def _drop_verdicts(draft: Draft) -> None:
 def _said_of(draft: Draft) -> set[StatementId]:
     every: list[Claim | End | Denial] = [*draft.claims.values(), *draft.ends.values()]
     return {one.statement for one in (*every, *draft.denials.values())}
+
+
+def _said_in(records: Records) -> set[StatementId]:
+    """What an episode says something of, but for passages that it takes back."""
+    ends = [end for end in records.ends if not withdraws(end)]
+    every: list[Claim | End | Denial] = [*records.claims, *ends, *records.denials]
+    return {one.statement for one in every if one.revoked_at is None}
+
+
+def _without(draft: Draft, before: Before, gone: Set[StatementId]) -> Draft:
+    """The draft as if it revoked what is recorded of some statements."""
+    stored = before.stored
+    every: list[Claim | End | Denial] = [*stored.claims, *stored.ends, *stored.denials]
+    revoked = {one.id: Revocation(one.id, one.statement) for one in every if one.statement in gone}
+    return replace(draft, revocations=revoked, stored=stored)
 
 
 def _told_by_others(stored: Records, episode: EpisodeId) -> set[StatementId]:

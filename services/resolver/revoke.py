@@ -115,7 +115,7 @@ class Revocations:
         cited = [one for one in every if one.revoked_at is None]
         draft.revocations = {one.id: draft.emptied[one.id] for one in cited}
         again = await self._said_again(scope, episodes, cited)
-        told = [one for one in every if one.revoked_at is None or one.source.quote]
+        told = [one for one in every if one.revoked_at is None or not _withdraws(one)]
         if told:
             draft.read = {one.statement for one in told}
             draft.stored = await self._graph.records(scope, sorted(draft.read))

@@ -1,7 +1,7 @@
 """Said: what a source says of one triple, dated: an engine's fact or an assertion, drafted as a record."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz
@@ -118,14 +118,32 @@ def check(said: Said, vocabulary: Vocabulary) -> None:
         raise ValueError("a subject needs a name")
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What a text that is read anew said before: of statements that it alone told (`alone`), and that it said
+    to be over, or not so (`over`).
+
+    An end that names its object loosely means none of the former; of the latter it may mean each.
+    """
+
+    alone: Set[StatementId] = frozenset()
+    over: Set[StatementId] = frozenset()
+
+
+UNREAD = Earlier()
+
+
 class Drafter:
     """Turns what was said into statements and records of one draft. Ids follow from what was said."""
 
-    def __init__(self, graph: GraphStore, scope: Scope, naming: Naming, draft: Draft) -> None:
+    def __init__(
+        self, graph: GraphStore, scope: Scope, naming: Naming, draft: Draft, before: Earlier = UNREAD
+    ) -> None:
         self._graph = graph
         self._scope = scope
         self._naming = naming
         self._draft = draft
+        self._before = before
 
     async def add(self, said: Sequence[Said]) -> list[StatementId]:
         """Drafts all and answers the statement of each, in order. Claims come first: an end may name one.
@@ -188,10 +206,12 @@ class Drafter:
             for predicate in lexicon.alike(slot[1]):
                 asked.setdefault((slot[0], predicate), []).append(slot)
         stored = await self._graph.slots(self._scope, sorted(asked))
-        ids = [id for found in stored.values() for id in found[-_OPEN_OBJECTS:]]
+        before = self._before
+        ids = [id for found in stored.values() for id in found[-_OPEN_OBJECTS:] if id not in before.alone]
         open_ones: dict[NodePair, list[Entity]] = {}
         for view in await self._graph.views(self._scope, ids, AsOf(self._naming.known)) if ids else ():
-            if view.object is not None and any(span.invalid_at is None for span in view.spans):
+            is_open = any(span.invalid_at is None for span in view.spans)
+            if view.object is not None and (is_open or view.statement.id in before.over):
                 for slot in asked[view.statement.subject, view.statement.predicate]:
                     open_ones.setdefault(slot, []).append(view.object)
         return open_ones

@@ -1,7 +1,7 @@
 """Sameness: whether an entity that a chunk names first is a known one. Drafts merges; doubt keeps both."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from services.domain.beliefs import in_force
@@ -71,13 +71,23 @@ class Sameness:
         self._readings = readings
         self._candidates = Candidates(graph, vectors, embedder)
 
-    async def find(self, scope: Scope, draft: Draft, known: Revision, chunk: Chunk) -> Alike | None:
-        """Looks at what the draft names first; None where nothing is alike. Raises EngineError of vectors."""
+    async def find(
+        self,
+        scope: Scope,
+        draft: Draft,
+        known: Revision,
+        chunk: Chunk,
+        leaving: Set[EntityId] = frozenset(),
+    ) -> Alike | None:
+        """Looks at what the draft names first; None where nothing is alike. Raises EngineError of vectors.
+
+        `leaving`: nothing is compared with these.
+        """
         fresh = [one for one in draft.entities.values() if one.type is not EntityType.PREDICATE and one.name]
         older = await self._named_before(scope, draft)
         certain = spelled_out_couples([*fresh, *older], chunk.said)
         spelled = {couple.ids for couple in certain}
-        found = await self._candidates.find(scope, fresh, older, known)
+        found = (await self._candidates.find(scope, fresh, older, known)).without(leaving)
         grey = [couple for couple in found.couples if couple.ids not in spelled]
         if not certain and not grey:
             return None

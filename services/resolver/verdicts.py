@@ -168,7 +168,7 @@ class Verdicts:
         of its names; pairs that matter only then are found too. `leaving`: nothing is compared with these.
         """
         lexicon = await self._lexicons.at(scope, known)
-        likely = await self._likening.find(scope, draft, known, lexicon)
+        likely = await self._likening.find(scope, draft, known, lexicon, leaving)
         fresh = _first_told(draft, await self._asserted(scope, draft))
         if not fresh:
             return ToJudge(_Offered(), likely)
