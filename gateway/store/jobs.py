@@ -25,7 +25,7 @@ from gateway.store.job_values import Accepted, Job, JobFilter, JobState, Marking
 from gateway.store.lease import JobTakenOver, Lease, lease_on
 from gateway.store.once import insert_once
 from gateway.store.quotas import Quotas
-from gateway.store.reading_jobs import ATTEMPT, job_of, job_row, select_jobs
+from gateway.store.reading_jobs import ATTEMPT, JOB, JOB_OF_TENANT, PENDING, job_of, job_row, select_jobs
 from gateway.store.tables import jobs, outbox, requests
 from services.domain.ids import JobId, Revision
 from services.domain.scope import TenantId
@@ -158,7 +158,7 @@ class Jobs:
     async def find(self, job: JobId) -> Job:
         """A job of any tenant, for the pipeline, which knows jobs by id alone. Raises JobNotFound."""
         async with self._database.read(OfJob(job)) as connection:
-            row = (await connection.execute(select_jobs().where(jobs.c.id == job))).one_or_none()
+            row = (await connection.execute(JOB, {"of_job": job})).one_or_none()
         if row is None:
             raise JobNotFound(job)
         return job_of(row._mapping)
@@ -171,15 +171,9 @@ class Jobs:
 
     async def pending(self, limit: int = 100) -> Sequence[Job]:
         """Accepted jobs that the pipeline has not taken yet, oldest first."""
-        query = (
-            select_jobs()
-            .join(outbox, outbox.c.job == jobs.c.id)
-            .where(outbox.c.taken_at.is_(None), jobs.c.finished_at.is_(None))
-            .order_by(outbox.c.created_at, outbox.c.job)
-            .limit(limit)
-        )
         async with self._database.read(_DISPATCH) as connection:
-            return [job_of(row) for row in (await connection.execute(query)).mappings()]
+            rows = await connection.execute(PENDING, {"most": limit})
+            return [job_of(row) for row in rows.mappings()]
 
     async def payload(self, job: JobId) -> bytes:
         """What the call asked. Raises JobNotFound once the job has ended: text is not kept here."""
@@ -389,8 +383,7 @@ class Jobs:
             self._bell.ring(job)
 
     async def _read(self, connection: AsyncConnection, tenant: TenantId, job: JobId) -> Job:
-        query = select_jobs().where(jobs.c.id == job, jobs.c.tenant == tenant)
-        row = (await connection.execute(query)).one_or_none()
+        row = (await connection.execute(JOB_OF_TENANT, {"of_job": job, "of_tenant": tenant})).one_or_none()
         if row is None:
             raise JobNotFound(job)
         return job_of(row._mapping)

@@ -1,16 +1,17 @@
 """Rows of jobs: how one is written when it is accepted, and read with the credits of all its attempts."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from google.rpc.status_pb2 import Status
-from sqlalchemy import ColumnElement, ScalarSelect, Select, func, select
+from sqlalchemy import ColumnElement, Integer, ScalarSelect, Select, bindparam, func, select
 
 from gateway.credits.books import hold_of
 from gateway.credits.money import MicroCredits
 from gateway.store.clock import DatabaseClock
 from gateway.store.job_values import Earlier, Job, JobKind, JobState, Order
-from gateway.store.tables import holds, jobs
+from gateway.store.tables import holds, jobs, outbox
 from palimpsest.v1.job_pb2 import JobResult
 from services.domain.ids import JobId, Revision
 from services.domain.instants import Instant
@@ -23,8 +24,9 @@ ATTEMPT: ColumnElement[int] = func.coalesce(jobs.c.attempt, 0)
 """How often a job was retried."""
 
 
+@cache
 def select_jobs() -> Select[Any]:
-    """Jobs with the hold of their present attempt, and what the attempts before it came to."""
+    """Jobs with the hold of their present attempt, and what the attempts before it came to; made once."""
     return select(
         jobs,
         *_HOLD_COLUMNS,
@@ -85,6 +87,19 @@ def _of_earlier(amount: Any) -> ScalarSelect[Any]:
         .correlate(jobs)
         .scalar_subquery()
     )
+
+
+# Made once: to make so large a statement, and to see that it was compiled before, costs more than to send it.
+JOB = select_jobs().where(jobs.c.id == bindparam("of_job"))
+JOB_OF_TENANT = JOB.where(jobs.c.tenant == bindparam("of_tenant"))
+PENDING = (
+    select_jobs()
+    .join(outbox, outbox.c.job == jobs.c.id)
+    .where(outbox.c.taken_at.is_(None), jobs.c.finished_at.is_(None))
+    .order_by(outbox.c.created_at, outbox.c.job)
+    .limit(bindparam("most", type_=Integer))
+)
+"""Accepted jobs that no pipeline has taken, oldest first."""
 
 
 def _instant(value: int | None) -> Instant | None:
