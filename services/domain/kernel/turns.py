@@ -288,6 +288,8 @@ def _by_attestation(stays: list[Stay], content: Content) -> list[Stay]:
     # Sorting twice by one integer is faster than once by six things; only what ties needs them all.
     stays.sort(key=_START)
     stays.sort(key=_ATTESTED_AT)
+    if len(set(map(_ATTESTED_AND_START, stays))) == len(stays):
+        return stays
     found: list[Stay] = []
     for _, tied in groupby(stays, key=_ATTESTED_AND_START):
         alike = list(tied)

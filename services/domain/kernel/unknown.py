@@ -31,6 +31,7 @@ class _Latest(NamedTuple):
         return self.other if object == self.of else self.at
 
 
+_NEVER: Final = _Latest()
 _START: Final = itemgetter(0)
 _Part = tuple[int, int, StatementId]
 """An object is asserted in [start, end); if that is empty, at its instant."""
@@ -41,6 +42,8 @@ class Evidence:
 
     def __init__(self, rivals: Rivals, objects: Iterable[StatementId], parts: Iterable[_Part]) -> None:
         self._rivals = rivals
+        self._by_object = bool(rivals.exempt or rivals.judged)
+        """Whether anybody is asked about but for a whole slot."""
         self._parts: dict[StatementId, list[_Part]] = {object: [] for object in objects}
         for part in parts:
             self._parts[part[2]].append(part)
@@ -52,8 +55,11 @@ class Evidence:
 
     def note_earlier(self, object: StatementId, end: int) -> None:
         """Between questions, which then come in order of time: the object was asserted up to `end`."""
-        for key in (("slot", self._rivals.slot(object)), ("object", object)):
-            self._recent[key] = self._recent.get(key, _Latest()).with_(end, object)
+        keys: list[Hashable] = [("slot", self._rivals.slot(object))]
+        if self._by_object:
+            keys.append(("object", object))
+        for key in keys:
+            self._recent[key] = self._recent.get(key, _NEVER).with_(end, object)
 
     def last_before(self, object: StatementId, at: int) -> int:
         """BEFORE when no rival was ever asserted before `at`; at most `at`."""
@@ -75,7 +81,7 @@ class Evidence:
         if key not in self._sorted:
             parts = [part for member in members for part in self._parts[member]]
             parts.sort(key=_START)
-            latest, running = [], _Latest()
+            latest, running = [], _NEVER
             for _, end, member in parts:
                 if end > running.other:
                     running = running.with_(end, member)
@@ -84,7 +90,7 @@ class Evidence:
         starts, latest = self._sorted[key]
         position = bisect_left(starts, at)
         known = latest[position - 1].but_of(but) if position else BEFORE
-        return min(at, max(known, self._recent.get(key, _Latest()).but_of(but)))
+        return min(at, max(known, self._recent.get(key, _NEVER).but_of(but)))
 
 
 class _Ended(NamedTuple):
