@@ -27,6 +27,10 @@ from services.stores.sql.rows import Key
 
 _THERE = graphs.c.import_owner.is_(None)
 """A graph that an import makes is not there until it is whole."""
+# Made once, as each call of the API asks them.
+_NAMED = and_(graphs.c.tenant == bindparam("of_tenant"), graphs.c.id == bindparam("named"))
+_GRAPH = select(graphs).where(_NAMED, _THERE)
+_ORIGIN = select(graphs.c.origin).where(_NAMED)
 _UPKEEP = Across("upkeep: an operator's work on the stores meets every graph")
 
 
@@ -92,9 +96,9 @@ class Graphs:
         `writing`: the caller is about to change it, which also waits for the erasure of an entity: raises
         EntityBeingErased.
         """
-        query = select(graphs).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph, _THERE)
+        asked = {"of_tenant": scope.tenant, "named": scope.graph}
         async with self._database.read(scope) as connection:
-            row = (await connection.execute(query)).one_or_none()
+            row = (await connection.execute(_GRAPH, asked)).one_or_none()
             await refuse_erased(connection, self._clock, scope, writing=writing)
         if row is None:
             raise GraphNotFound(scope.graph)
@@ -166,9 +170,9 @@ class Graphs:
 
     async def origin(self, scope: Scope) -> str:
         """Of an imported graph, whence its ids follow (services/domain/scope.py); "" of any other."""
-        query = select(graphs.c.origin).where(graphs.c.tenant == scope.tenant, graphs.c.id == scope.graph)
+        asked = {"of_tenant": scope.tenant, "named": scope.graph}
         async with self._database.read(scope) as connection:
-            return (await connection.execute(query)).scalar_one_or_none() or ""
+            return (await connection.execute(_ORIGIN, asked)).scalar_one_or_none() or ""
 
     async def check(self, scope: Scope, *, writing: bool = False) -> None:
         """As `get`: what every read of memory, and every write (`writing`), asks first."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import and_, delete, func, select, update
+from sqlalchemy import BindParameter, and_, bindparam, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from gateway.store.bell import Bell
@@ -26,6 +26,32 @@ from services.stores.sql.rows import insert_or_update
 
 EVENTS_KEPT = 7 * DAY
 """How long a broken watch can go on with its cursor."""
+
+# Made once: to make a statement, and to see that it was compiled before, costs more than to send it.
+_JOB: BindParameter[str] = bindparam("of_job")
+_LAST = select(job_progress.c.last_event).where(job_progress.c.job == _JOB)
+_LOCK = (
+    update(job_progress)
+    .where(job_progress.c.job == _JOB)
+    .values(last_event=job_progress.c.last_event)
+    .returning(job_progress.c.last_event, job_progress.c.epoch)
+)
+_EVENTS = (
+    select(job_events.c.number, job_events.c.chunk)
+    .where(job_events.c.job == _JOB, job_events.c.number > bindparam("after"))
+    .order_by(job_events.c.number)
+)
+_CHUNKS = (
+    select(job_chunks.c.index, job_chunks.c.body).where(job_chunks.c.job == _JOB).order_by(job_chunks.c.index)
+)
+_RECEIPTS = (
+    select(job_receipts.c.engine, job_receipts.c.receipts)
+    .where(job_receipts.c.job == _JOB)
+    .order_by(job_receipts.c.position, job_receipts.c.step)
+)
+_ARTIFACT = select(artifacts.c.data).where(
+    artifacts.c.job == _JOB, artifacts.c.chunk == bindparam("of_chunk"), artifacts.c.stage == bindparam("at")
+)
 
 _RANKS = {
     ChunkStage.CHUNK_STAGE_ACCEPTED: 1,
@@ -119,9 +145,7 @@ class Progress:
     async def snapshot(self, job: JobId) -> Snapshot:
         """A job's chunks and receipts now. Empty for a job that has none yet."""
         async with self._database.read(OfJob(job)) as connection:
-            last = await connection.execute(
-                select(job_progress.c.last_event).where(job_progress.c.job == job)
-            )
+            last = await connection.execute(_LAST, {"of_job": job})
             return Snapshot(
                 last.scalar_one_or_none() or 0,
                 await self._chunks(connection, job),
@@ -135,13 +159,8 @@ class Progress:
 
     async def events(self, job: JobId, after: int = 0) -> Sequence[Event]:
         """The changes after number `after`, in order."""
-        query = (
-            select(job_events.c.number, job_events.c.chunk)
-            .where(job_events.c.job == job, job_events.c.number > after)
-            .order_by(job_events.c.number)
-        )
         async with self._database.read(OfJob(job)) as connection:
-            rows = await connection.execute(query)
+            rows = await connection.execute(_EVENTS, {"of_job": job, "after": after})
             return [Event(row.number, JobChunk.FromString(row.chunk)) for row in rows]
 
     async def save_artifact(self, job: JobId, chunk: int, stage: str, data: bytes) -> None:
@@ -151,11 +170,9 @@ class Progress:
             await insert_once(connection, artifacts, row)
 
     async def artifact(self, job: JobId, chunk: int, stage: str) -> bytes | None:
-        query = select(artifacts.c.data).where(
-            artifacts.c.job == job, artifacts.c.chunk == chunk, artifacts.c.stage == stage
-        )
+        asked = {"of_job": job, "of_chunk": chunk, "at": stage}
         async with self._database.read(OfJob(job)) as connection:
-            data = (await connection.execute(query)).scalar_one_or_none()
+            data = (await connection.execute(_ARTIFACT, asked)).scalar_one_or_none()
         return None if data is None else bytes(data)
 
     async def artifacts(self, job: JobId, stage: str) -> Mapping[int, bytes]:
@@ -215,17 +232,11 @@ class Progress:
             return (await connection.execute(delete(job_events).where(old))).rowcount
 
     async def _lock(self, connection: AsyncConnection, job: JobId) -> int:
-        lock = (
-            update(job_progress)
-            .where(job_progress.c.job == job)
-            .values(last_event=job_progress.c.last_event)
-            .returning(job_progress.c.last_event, job_progress.c.epoch)
-        )
         # A second writer of the job waits here, and finds the row that the first one made.
-        row = (await connection.execute(lock)).one_or_none()
+        row = (await connection.execute(_LOCK, {"of_job": job})).one_or_none()
         if row is None:
             await insert_once(connection, job_progress, {"job": job, "last_event": 0})
-            row = (await connection.execute(lock)).one()
+            row = (await connection.execute(_LOCK, {"of_job": job})).one()
         if (lease := lease_on(job)) is not None:
             lease.check(row.epoch or 0)
         return int(row.last_event)
@@ -252,19 +263,11 @@ class Progress:
         )
 
     async def _chunks(self, connection: AsyncConnection, job: JobId) -> dict[int, JobChunk]:
-        rows = await connection.execute(
-            select(job_chunks.c.index, job_chunks.c.body)
-            .where(job_chunks.c.job == job)
-            .order_by(job_chunks.c.index)
-        )
+        rows = await connection.execute(_CHUNKS, {"of_job": job})
         return {index: JobChunk.FromString(body) for index, body in rows}
 
     async def _receipt(self, connection: AsyncConnection, job: JobId) -> JobReceipt:
-        rows = await connection.execute(
-            select(job_receipts.c.engine, job_receipts.c.receipts)
-            .where(job_receipts.c.job == job)
-            .order_by(job_receipts.c.position, job_receipts.c.step)
-        )
+        rows = await connection.execute(_RECEIPTS, {"of_job": job})
         return merged((row.engine, JobReceipt.FromString(row.receipts)) for row in rows)
 
 

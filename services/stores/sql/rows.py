@@ -46,13 +46,12 @@ async def insert_or_update(
     Raises UnstorableText before sending anything.
     """
     if rows:
-        insert = _dialect(connection.dialect.name).insert(table)
-        statement = insert.on_conflict_do_update(
-            index_elements=list(table.primary_key.columns),
-            set_={name: insert.excluded[name] for name in update},
-            where=where,
-        )
-        await connection.execute(statement, _ordered(table, rows))
+        dialect, columns = connection.dialect.name, tuple(update)
+        if where is None:
+            updating = _updating(dialect, table, columns)
+        else:
+            updating = _update(dialect, table, columns, where)
+        await connection.execute(updating, _ordered(table, rows))
 
 
 def check_storable(rows: Iterable[Row]) -> None:
@@ -72,6 +71,22 @@ def _inserting(dialect: str, table: Table) -> Insert:
     """Made once: to make a statement, and to see that it was compiled before, costs more than to send it."""
     inserting: Insert = _dialect(dialect).insert(table).on_conflict_do_nothing()
     return inserting.execution_options(preserve_rowcount=True)
+
+
+@cache
+def _updating(dialect: str, table: Table, update: tuple[str, ...]) -> Insert:
+    """Made once, as `_inserting`."""
+    return _update(dialect, table, update, None)
+
+
+def _update(dialect: str, table: Table, update: tuple[str, ...], where: ColumnElement[bool] | None) -> Insert:
+    insert = _dialect(dialect).insert(table)
+    updating: Insert = insert.on_conflict_do_update(
+        index_elements=list(table.primary_key.columns),
+        set_={name: insert.excluded[name] for name in update},
+        where=where,
+    )
+    return updating
 
 
 def _ordered(table: Table, rows: Sequence[Row]) -> list[dict[str, Any]]:
