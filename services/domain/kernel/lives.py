@@ -68,15 +68,15 @@ class Life:
         for end in ends:
             at = _coarse_end(end.at, end.precision, self.starts)
             known.append(ending_of((at, end.attested_at, end.precision, end.id, False, None)))
-        told_open: dict[int, int] = {}
-        for placed in self._claims:
-            if placed.own_end is None and not placed.assumed:
-                attested_at = placed.claim.attested_at
-                told_open[placed.start] = min(attested_at, told_open.get(placed.start, attested_at))
-        for placed in self._claims:
-            if placed.own_end is not None:
-                opened = None if placed.assumed else told_open.get(placed.start, AFTER)
-                known.append(_ending_of(placed.claim, placed.own_end, opened))
+        bounded = [placed for placed in self._claims if placed.own_end is not None]
+        opened = {placed.start: AFTER for placed in bounded if not placed.assumed}
+        for placed in self._claims if opened else ():
+            if placed.own_end is None and not placed.assumed and placed.start in opened:
+                opened[placed.start] = min(placed.claim.attested_at, opened[placed.start])
+        for placed in bounded:
+            assert placed.own_end is not None
+            told_open = None if placed.assumed else opened[placed.start]
+            known.append(_ending_of(placed.claim, placed.own_end, told_open))
         for claim in self.past:
             known.append(_ending_of(claim, self.own_end(claim)))
         self._alike: dict[int, list[Ending]] = {}
