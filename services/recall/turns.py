@@ -31,7 +31,10 @@ _SELF = re.compile(
 _YOU = re.compile(r"(?<![\w'])(?:you|your|yours|yourself|you're|you've|you'd|you'll)(?!\w)|[你您]")
 _ASKS = ("?", "？")
 _CLOSING = " \t\n\"'”’)）]】"
-_TURN_BYTES = 400
+_TURN_BYTES = 60
+_EPISODE_BYTES = 200
+_POSITIONS = 2**32
+"""More than an episode has."""
 
 UNNAMED_ASSISTANT = "\0assistant"
 """The key of an assistant whose turns have no name; no name reads so."""
@@ -46,7 +49,9 @@ class Turns:
     def __init__(self) -> None:
         self.assistants: set[str] = set()
         """Keys of the speakers that are assistants."""
-        self._at: dict[tuple[EpisodeId, int], int] = {}
+        self._episodes: dict[EpisodeId, int] = {}
+        self._at = array("q")
+        """Which turn of which episode each is, as one number: neighbours follow each other."""
         self._speakers = array("i")
         self._numbers: dict[str, int] = {}
         self._spelled: dict[str, str] = {}
@@ -62,12 +67,13 @@ class Turns:
     @property
     def bytes(self) -> int:
         """About what it takes of memory."""
-        return len(self) * _TURN_BYTES
+        return len(self) * _TURN_BYTES + len(self._episodes) * _EPISODE_BYTES
 
     def add(self, passage: Passage) -> None:
         """Takes the next place."""
-        self._at[passage.episode, passage.position] = len(self)
-        key = name_key(passage.speaker)
+        episode = self._episodes.setdefault(passage.episode, len(self._episodes))
+        self._at.append(episode * _POSITIONS + passage.position)
+        key = name_key(passage.speaker) if passage.speaker else ""
         if key and key not in self._numbers:
             self._names = None
             self._spelled[key] = passage.speaker
@@ -176,9 +182,11 @@ class Turns:
         None where there is none for any: each fact that somebody asserts is an episode of its own.
         """
         if step not in self._beside:
-            places = np.full(len(self), -1, dtype=np.int64)
-            for (episode, position), place in self._at.items():
-                places[place] = self._at.get((episode, position + step), -1)
+            at = np.array(self._at, dtype=np.int64)
+            order = np.argsort(at, kind="stable")
+            last = np.searchsorted(at[order], at + step, side="right") - 1
+            near = order[last]
+            places = np.where((last >= 0) & (at[near] == at + step), near, -1)
             self._beside[step] = places if (places >= 0).any() else None
         return self._beside[step]
 

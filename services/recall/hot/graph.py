@@ -23,7 +23,7 @@ from services.recall.hot.packing import (
     told,
     within,
 )
-from services.recall.hot.spans import HotSpans, rows_of
+from services.recall.hot.spans import HotSpans, columns_of
 from services.stores.graph.port import (
     AsOf,
     NodePair,
@@ -185,13 +185,12 @@ class HotGraph:
         self._has_text.extend([0] * count)
 
     def _put_spans(self, spans: Sequence[Span], replaced: Places) -> None:
-        rows = rows_of(spans, self._places)
-        self._spans.put(rows, replaced)
+        columns = columns_of(spans, self._places)
+        self._spans.put(columns, replaced)
         # Past beliefs are in the hull as well: spans only come, so it only widens.
-        for row in rows:
-            first, last = max(row.start, NEVER[1]), min(row.end, NEVER[0])
-            self._hull_from[row.place] = min(int(self._hull_from[row.place]), first)
-            self._hull_to[row.place] = max(int(self._hull_to[row.place]), last)
+        place, start, end = columns[:3]
+        np.minimum.at(self._hull_from.array, place, np.maximum(start, NEVER[1]))
+        np.maximum.at(self._hull_to.array, place, np.minimum(end, NEVER[0]))
 
     # What is read
 

@@ -1,7 +1,6 @@
 """HotSpans: when one graph's statements hold, and since when that is believed, as columns by place."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -13,24 +12,16 @@ from services.stores.graph.port import AsOf
 
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
+Columns = npt.NDArray[np.int64]
+"""Place, start, end, known from, known to; shape (5, spans)."""
 
 _SPAN_BYTES = 40
 
 
-class Row(NamedTuple):
-    """A span of the statement at a place; what is not known, or open, as `packing` has it."""
-
-    place: int
-    start: int
-    end: int
-    known_from: int
-    known_to: int
-
-
-def rows_of(spans: Iterable[Span], places: Mapping[StatementId, int]) -> list[Row]:
-    """The spans of statements that have a place."""
-    return [
-        Row(
+def columns_of(spans: Iterable[Span], places: Mapping[StatementId, int]) -> Columns:
+    """The spans of statements that have a place, one a column; what is open or not known as in `packing`."""
+    rows = [
+        (
             place,
             starts(span),
             stops(span),
@@ -40,6 +31,7 @@ def rows_of(spans: Iterable[Span], places: Mapping[StatementId, int]) -> list[Ro
         for span in spans
         if (place := places.get(span.statement)) is not None
     ]
+    return np.array(rows, dtype=np.int64).reshape(-1, 5).T
 
 
 class HotSpans:
@@ -52,10 +44,9 @@ class HotSpans:
     def bytes(self) -> int:
         return self._held.shape[1] * _SPAN_BYTES
 
-    def put(self, rows: Sequence[Row], replaced: Places) -> None:
+    def put(self, fresh: Columns, replaced: Places) -> None:
         """Adds spans, after those of replaced places are gone."""
         kept = self._held[:, ~np.isin(self._held[0], replaced)] if len(replaced) else self._held
-        fresh = np.array(rows, dtype=np.int64).reshape(-1, 5).T
         held = np.concatenate([kept, fresh], axis=1)
         self._held = np.ascontiguousarray(held[:, np.argsort(held[0], kind="stable")])
 
@@ -77,7 +68,7 @@ class HotSpans:
         return mask
 
 
-def _seen(spans: Places, at: AsOf, *, open_only: bool) -> Mask:
+def _seen(spans: Columns, at: AsOf, *, open_only: bool) -> Mask:
     before, after = within(at.valid_at, at.since, at.until)
     _, start, end, known_from, known_to = spans
     mask: Mask = (known_from <= at.known_at) & (known_to > at.known_at) & (start < before) & (end > after)

@@ -56,17 +56,18 @@ class HotTexts:
     def put(self, episodes: Iterable[EpisodeId], passages: Iterable[tuple[Passage, Said, bool]]) -> None:
         """Adds episodes with their passages, each with whether it is searched for; once."""
         self._episodes.update(episodes)
-        for passage, said, searchable in passages:
+        told = list(passages)
+        for passage, said, _ in told:
             self._places[passage.id] = len(self.ids)
             self.ids.append(passage.id)
             piece = pack(_passage(passage))
             self._passages.append(piece)
             self._bytes += len(piece)
             self._said.append(said)
-            self._said_at.append(said.at)
-            self._searchable.append(searchable)
             if passage.held:
                 self.held.append(passage.id)
+        self._said_at.extend([said.at for _, said, _ in told])
+        self._searchable.extend([searchable for _, _, searchable in told])
 
     def passages(self, ids: Iterable[PassageId]) -> list[Passage]:
         return [self._at(self._places[id]) for id in dict.fromkeys(ids) if id in self._places]

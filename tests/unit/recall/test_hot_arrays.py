@@ -8,13 +8,12 @@ from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.recall.hot.arrays import Matrix
 from services.recall.hot.packing import OPEN
-from services.recall.hot.spans import HotSpans, Row
+from services.recall.hot.spans import Columns, HotSpans
 from services.stores.graph.port import AsOf
 
+Row = tuple[int, int, int, int, int]
 SMALL = st.integers(0, 6)
-ROWS = st.lists(
-    st.builds(Row, SMALL, SMALL, SMALL | st.just(OPEN), SMALL, SMALL | st.just(OPEN)), max_size=20
-)
+ROWS = st.lists(st.tuples(SMALL, SMALL, SMALL | st.just(OPEN), SMALL, SMALL | st.just(OPEN)), max_size=20)
 TIMES = st.builds(AsOf, SMALL.map(Revision), st.none() | SMALL.map(Instant), st.none() | SMALL.map(Instant))
 
 
@@ -23,15 +22,19 @@ def test_spans_of_some_statements_are_seen_as_among_all(
     first: list[Row], then: list[Row], replaced: set[int], at: AsOf, open_only: bool, asked: set[int]
 ) -> None:
     spans = HotSpans()
-    spans.put(first, np.zeros(0, dtype=np.int64))
-    spans.put(then, np.array(sorted(replaced), dtype=np.int64))
+    spans.put(_columns(first), np.zeros(0, dtype=np.int64))
+    spans.put(_columns(then), np.array(sorted(replaced), dtype=np.int64))
     every = spans.seen(7, at, open_only=open_only)
     places = np.array(sorted(asked), dtype=np.int64)
     assert spans.seen_of(places, at, open_only=open_only).tolist() == every[places].tolist()
-    kept = [row for row in first if row.place not in replaced] + then
-    begun = [row.place for row in kept if row.known_from <= at.known_at < row.known_to]
+    kept = [row for row in first if row[0] not in replaced] + then
+    begun = [place for place, _, _, known_from, known_to in kept if known_from <= at.known_at < known_to]
     if at.valid_at is None and at.since is None and not open_only:
         assert every.tolist() == [place in begun for place in range(7)]
+
+
+def _columns(rows: list[Row]) -> Columns:
+    return np.array(rows, dtype=np.int64).reshape(-1, 5).T
 
 
 def test_cosines_are_rounded_as_the_store_rounds_them() -> None:
