@@ -275,7 +275,7 @@ async def _said(
     dialect = connection.dialect.name
     for chunk in id_chunks(ids, most_of(dialect)):
         asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
-        found += (await connection.execute(_said_by(dialect, column), asked)).mappings()
+        found += (await connection.execute(_said_by(dialect, column), asked)).mappings().all()
     found.sort(key=itemgetter("recorded_at", "id"))
     claims, ends, denials = (
         [read(row) for row in found if row["said"] == table.name] for table, read in RECORD_TABLES

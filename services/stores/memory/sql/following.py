@@ -38,7 +38,7 @@ class SqlFollowedTexts:
             dialect = connection.dialect.name
             for chunk in in_chunks(filter(is_storable, episodes), most_of(dialect)):
                 asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
-                for row in (await connection.execute(_in_episodes(dialect), asked)).mappings():
+                for row in (await connection.execute(_in_episodes(dialect), asked)).mappings().all():
                     found[row["episode"]].append((values.passage_of(row), _said(row)))
         return [each for id in dict.fromkeys(episodes) for each in found[id]]
 
