@@ -42,10 +42,14 @@ from services.resolver.voicing import Voicing
 from services.stores.graph.port import GraphStore
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import ErasableMemory, StagingStore, TextStore
+from services.stores.paging import Page
 from services.stores.vectors.port import VectorStore
 from services.upkeep.parts import Stores as Upkept
 from services.wire.facts import dropped_out, receipt_out
 from services.wire.predicates import predicate_out
+
+_LATEST = Page(10)
+"""Decisions on a text that are looked at: nothing but deleting it comes after its reading anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
         self._graph: GraphStore = parts.stores.graph
         stores, readings = parts.stores, parts.stores.readings
         self._text = parts.text
+        self._decisions = parts.stores.decisions
         self._clocks = parts.stores.revisions.clocks
         self._staging = parts.staging
         self._vocabulary = parts.vocabulary
@@ -118,7 +123,10 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
         return pb.StoreFactsResponse()
 
     async def resolve(self, scope: Scope, request: pb.ResolveRequest) -> pb.ResolveResponse:
-        """Publishes a staged chunk. Idempotent by episode. Raises EpisodeNotFound, Conflict, EngineError."""
+        """Publishes a staged chunk, unless it was read anew meanwhile. Idempotent by episode.
+
+        Raises EpisodeNotFound, Conflict, EngineError.
+        """
         id = EpisodeId(request.episode_id)
         payload = await self._staging.staged(scope, id)
         staged = pb.StoreFactsRequest.FromString(payload or b"")
@@ -127,7 +135,9 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
 
         async def build(known: Revision, revision: Revision) -> Draft:
             nonlocal last
-            last = await self._drafting.draft(scope, id, staged, (known, revision), memo)
+            read_anew = await self._was_read_anew(scope, id)
+            mine = pb.StoreFactsRequest(episode_id=id) if read_anew else staged
+            last = await self._drafting.draft(scope, id, mine, (known, revision), memo)
             return last
 
         try:
@@ -146,6 +156,10 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             dropped=[dropped_out(one.reason, "resolve", one.turn) for one in told.dropped],
             nothing=why_nothing(staged, memo),
         )
+
+    async def _was_read_anew(self, scope: Scope, id: EpisodeId) -> bool:
+        listed = await self._decisions.list_decisions(scope, id, _LATEST)
+        return any(decision.action == Action.READ_ANEW for decision in listed.items)
 
     async def resolve_anew(self, scope: Scope, request: pb.ResolveAnewRequest) -> pb.ResolveAnewResponse:
         """Puts a new reading of a text in place of the old. See Reading."""

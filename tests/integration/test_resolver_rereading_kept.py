@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from palimpsest.internal.v1 import resolver_pb2 as pb
 from palimpsest.internal.v1 import values_pb2 as values
 from services.llm.tasks import EntityVerdict
 from services.stores.paging import Page
 from tests.builders import on
 from tests.integration.resolving import World, a_world
-from tests.integration.test_resolver import END, fact, resolve
+from tests.integration.test_resolver import END, fact, resolve, stage
 from tests.integration.test_resolver_forgets import delete, every_text
 from tests.integration.test_resolver_rereading import lives_in, read_anew
 from tests.integration.upkeeping import episode as an_episode
@@ -82,3 +83,15 @@ async def test_a_name_that_both_readings_tell_stays_what_it_was_judged_to_be(wor
     await read_anew(world, text, fact(("Ana", "likes", who), "passage-b-0", "as it was said"))
     (left,) = (await world.memory.readings.list_merges(world.scope, PAGE)).items
     assert (left.id, left.revoked_at) == (merge.id, None)
+
+
+async def test_a_first_reading_that_comes_late_does_not_count_beside_the_new_one(world: World) -> None:
+    text = await an_episode(world, "a", "2024-01-01", "I am in Graz now.")
+    await stage(world, text, lives_in("Grazz"))
+    await read_anew(world, text, lives_in("Graz"))
+    request = pb.ResolveRequest(episode_id=text.id)
+    await world.resolver.resolve(world.scope, request)
+    assert [row[0] for row in await world.timeline("Ana", "lives_in")] == ["Graz"]
+    assert await world.memory.staging.staged(world.scope, text.id) is None
+    await world.resolver.resolve(world.scope, request)
+    assert [row[0] for row in await world.timeline("Ana", "lives_in")] == ["Graz"]
