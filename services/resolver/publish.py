@@ -32,6 +32,7 @@ from services.resolver.change import (
 from services.resolver.closure import Closure, Read
 from services.resolver.index import Index
 from services.resolver.met import Met
+from services.resolver.orphaned import orphaned
 from services.resolver.readings import Readings
 from services.resolver.touching import touched
 from services.stores.errors import ScopeErased, UnstorableText, WriteConflict
@@ -206,7 +207,7 @@ class Publisher:
 
     async def _forget(self, scope: Scope, change: Change, revision: Revision) -> Sequence[EntityId]:
         """Empties what the change makes forgotten; answers the entities that nothing names any more."""
-        orphans = await self._stores.graph.orphans(scope, change.orphans, revision) if change.orphans else ()
+        orphans = await orphaned(self._stores.graph, scope, change, revision)
         if change.unsupported or orphans or change.emptied or change.retold:
             await self._stores.graph.forget(
                 scope, Forgetting(revision, change.unsupported, orphans, change.emptied, change.retold)

@@ -4,14 +4,14 @@ What later revisions add is left out by their numbers. What a later one takes aw
 then the export is of no use, and says so.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TypeVar
 
 from services.domain.beliefs import in_force
 from services.domain.graph import Entity, Literal, Span, Statement
 from services.domain.identity import Merge
-from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId
+from services.domain.ids import EntityId, EpisodeId, RecordId, Revision, StatementId, VoiceId
 from services.domain.memory import Episode, VoiceClaim, VoiceEnd
 from services.domain.predicates import Declared
 from services.domain.records import Claim, Denial, End, Verdict
@@ -32,6 +32,7 @@ from services.upkeep.items import (
 )
 from services.upkeep.parts import Stores, pages
 
+T = TypeVar("T", StatementId, VoiceId)
 R = TypeVar("R", Claim, End, Denial, Verdict, VoiceClaim, VoiceEnd, Merge, Declared)
 
 _ADDING = (
@@ -105,26 +106,37 @@ class Export:
         items: list[Item] = [*await self._nodes(nodes)]
         vectors = await self._vectors(Collection.STATEMENTS, [one.id for one in found])
         known = self._at_the_point(records)
-        items += [self._statement(one, known, vectors.get(one.id, "")) for one in found]
+        said: list[Claim | End | Denial] = [*known.claims, *known.ends, *known.denials]
+        told = {record.statement for record in in_force(said)}
+        told |= await self._read_otherwise([(one.statement, one.source.episode) for one in said], told)
+        items += [self._statement(one, known, vectors.get(one.id, ""), one.id in told) for one in found]
         items += self._verdicts(known.verdicts, {one.id for one in found})
         return items
 
-    def _statement(self, statement: Statement, known: Records, vector: str) -> StatementItem:
+    async def _read_otherwise(self, said: Sequence[tuple[T, EpisodeId | None]], told: Set[T]) -> set[T]:
+        """Beside `told`, what a text that was there then said by an earlier reading: its words are known."""
+        silent = [(id, episode) for id, episode in said if episode and id not in told]
+        cited = sorted({episode for _, episode in silent if episode})
+        texts = await self._stores.text.episodes(self._scope, cited) if cited else ()
+        until = self._point.until
+        there = {one.id for one in texts if one.deleted_at is None or one.deleted_at > until}
+        return {id for id, episode in silent if episode in there}
+
+    def _statement(self, statement: Statement, known: Records, vector: str, told: bool) -> StatementItem:
         claims = tuple(one for one in known.claims if one.statement == statement.id)
         ends = tuple(one for one in known.ends if one.statement == statement.id)
         denials = tuple(one for one in known.denials if one.statement == statement.id)
         said: list[Claim | End | Denial] = [*claims, *ends, *denials]
         self._cited |= {record.source.episode for record in said if record.source.episode}
-        counting = in_force(said)
         spans = tuple(span for span in known.spans if span.statement == statement.id)
         return StatementItem(
             # A text that came back since the point was forgotten at it.
-            statement if counting else _forgotten(statement),
+            statement if told else _forgotten(statement),
             claims,
             ends,
             denials,
             spans,
-            vector if counting else "",
+            vector if told else "",
         )
 
     def _verdicts(self, verdicts: Sequence[Verdict], page: set[StatementId]) -> list[Item]:
@@ -172,7 +184,9 @@ class Export:
                 claims, ends = self._records(aspect.claims), self._records(aspect.ends)
                 self._cited |= {claim.episode for claim in claims if claim.episode}
                 self._cited |= {end.episode for end in ends if end.episode}
-                text = aspect.text if in_force(claims) else ""
+                mine: set[VoiceId] = {aspect.id} if in_force(claims) else set()
+                mine |= await self._read_otherwise([(aspect.id, one.episode) for one in claims], mine)
+                text = aspect.text if mine else ""
                 known = replace(aspect, text=text, claims=tuple(claims), ends=tuple(ends))
                 yield VoiceItem(known, vectors.get(aspect.id, "") if text else "")
 

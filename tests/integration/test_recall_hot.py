@@ -30,6 +30,8 @@ from services.stores.vectors.port import Collection
 from tests.builders import a_scope, on
 from tests.examples import one_in
 from tests.integration.recalling import Memory, Triple, a_memory, triples, twin
+from tests.integration.test_resolver import fact
+from tests.integration.test_resolver_rereading import read_anew
 
 SINGLE = "lives_in"
 PEOPLE, THINGS = ("Ann", "Ben", "Cy"), ("Graz", "Linz", "Ann")
@@ -45,7 +47,8 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
 
 @dataclass(frozen=True)
 class Act:
-    """What happens to a graph: a triple is told or ended, an earlier telling deleted, two people merged."""
+    """What happens to a graph: a triple is told or ended, an earlier telling deleted or read anew (to say
+    another triple, or nothing), two people merged."""
 
     kind: str
     triple: Triple = ("", "", "")
@@ -62,7 +65,11 @@ tellings = st.builds(
     said=st.integers(2015, 2024),
     start=st.none() | st.integers(2012, 2020),
 )
-acts = tellings | st.builds(Act, kind=st.sampled_from(("delete", "merge", "ask")), which=st.integers(0, 9))
+readings = st.builds(
+    Act, kind=st.just("anew"), triple=st.just(("", "", "")) | triple_of, which=st.integers(0, 9)
+)
+others = st.builds(Act, kind=st.sampled_from(("delete", "merge", "ask")), which=st.integers(0, 9))
+acts = tellings | readings | others
 QUESTIONS: Sequence[dict[str, Any]] = (
     {},
     {"include_ended": True, "max_facts": 3},
@@ -92,6 +99,13 @@ async def act(memory: Memory, number: int, one: Act) -> None:
                 await world.vectors.delete(world.scope, Collection.PASSAGES, [f"{passage}-0"])
                 request = resolver_pb2.RevokeRequest(commit_id=f"d{number}", episode_id=id, actor="user")
                 await world.resolver.revoke(world.scope, request)
+        case "anew":
+            id = EpisodeId(f"episode-{one.which % (number + 1)}")
+            for episode in await world.memory.text.episodes(world.scope, [id]):
+                passage = f"{id.replace('episode', 'passage', 1)}-0"
+                facts = [fact(one.triple, passage, "as it was said")] if one.triple[0] else []
+                if episode.deleted_at is None:
+                    await read_anew(world, episode, *facts, commit=f"anew {number}")
         case "merge":
             current = await world.memory.revisions.current(world.scope)
             found = await world.graph.find_entities(world.scope, [p.casefold() for p in PEOPLE], current)
@@ -124,7 +138,7 @@ def cold_of(memory: Memory) -> Recall:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(40), deadline=None)
 @given(happens=st.lists(acts, min_size=1, max_size=9))
 async def test_answers_from_memory_are_those_of_the_stores(memory: Memory, happens: list[Act]) -> None:
-    """Whatever was told, ended, deleted and merged, and whenever between it the graph was loaded."""
+    """Whatever was told, ended, deleted, read anew, merged; whenever between it the graph was loaded."""
     scope = a_scope(f"graph {next(_graphs)}")
     fresh = Memory(replace(memory.world, scope=scope), memory.recall, memory.embedder, memory.parts)
     for number, one in enumerate(happens):

@@ -1,4 +1,4 @@
-"""Laws of upkeep: a healthy graph has no differences, whatever was told, deleted and told again."""
+"""Laws of upkeep: a healthy graph has no differences, whatever was told, read anew, deleted, told again."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from tests.examples import one_in
 from tests.integration.resolving import World, a_world
 from tests.integration.test_resolver import END, fact, resolve, voice
 from tests.integration.test_resolver_laws import Telling, judged, tellings
+from tests.integration.test_resolver_rereading import read_anew
 from tests.integration.upkeeping import AT_ONCE, a_story, delete, episode, stores_of, told, verify
 
 _graphs = count()
@@ -32,11 +33,13 @@ SENTENCES = ("I prefer tea.", "I prefer rum.", "Answer briefly.")
 
 @dataclass(frozen=True)
 class Saying:
-    """A telling with a sentence of the user's voice; `deletes` the episode before, once it is told."""
+    """A telling with a sentence of the user's voice; once it is told, the episode before is read `anew`, or
+    `deletes` deletes it, or both."""
 
     telling: Telling
     sentence: str | None
     deletes: bool
+    anew: Telling | None = None
 
 
 sayings = st.builds(
@@ -44,6 +47,7 @@ sayings = st.builds(
     telling=tellings,
     sentence=st.none() | st.sampled_from(SENTENCES),
     deletes=st.booleans(),
+    anew=st.none() | tellings,
 )
 
 
@@ -67,6 +71,10 @@ async def generated(world: World, said: list[Saying]) -> World:
             first.start.at = on(f"{one.telling.start}-01-01")
         spoken = [voice(one.sentence, f"passage-{at}-1", VoiceKind.PREFERENCE)] if one.sentence else []
         await resolve(made, kept, first, *spoken)
+        if one.anew is not None and before is not None:
+            mine = f"passage-{at - 1}"
+            again = [voice(one.sentence, f"{mine}-1", VoiceKind.PREFERENCE)] if one.sentence else []
+            await read_anew(made, before, one.anew.fact(f"{mine}-0"), *again, commit=f"anew {at}")
         if one.deletes and before is not None:
             await delete(made, before, f"delete {at}")
         before = kept
