@@ -1,7 +1,7 @@
 """Voice: a new sentence of the user's voice is a duplicate of one that was said, replaces one, or is new."""
 
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 from services.domain.facts import VoiceFact
 from services.domain.ids import EpisodeId, PassageId, RecordId, Revision, VoiceId, derive_id
@@ -38,12 +38,13 @@ class Spoken:
 class Heard:
     """What was spoken; `task` compares it with what was said before, None where nothing was like it.
 
-    `keys` stand for the task's pairs, in their order.
+    `keys` stand for the task's pairs, in their order; `before` are the sentences that it compares with.
     """
 
     spoken: Sequence[Spoken] = ()
     task: JudgeVoice | None = None
     keys: Sequence[VoicePair] = ()
+    before: Mapping[VoiceId, Sequence[VoiceClaim]] = field(default_factory=dict)
 
 
 class Voice:
@@ -80,7 +81,7 @@ class Voice:
         shown = [KnownFact(aspect.text, claims_at(aspect, known)[0].attested_at) for aspect in candidates]
         task = JudgeVoice([one.fact for one in spoken], shown, pairs, setting)
         keys = [(_id(scope, spoken[pair.new]), candidates[pair.candidate].id) for pair in pairs]
-        return Heard(spoken, task, keys)
+        return Heard(spoken, task, keys, {one.id: claims_at(one, known) for one in candidates})
 
     async def record(self, scope: Scope, draft: Draft, heard: Heard, episode: EpisodeId, memo: Memo) -> None:
         """Drafts what was spoken, as it was judged."""
@@ -100,7 +101,8 @@ class Voice:
                 verdict, by = judged.verdict, by_model(judged.by)
                 ends = not verdict.duplicate and old != voice
                 if ends:
-                    self._end(scope, draft, old, voice, one, episode, verdict.why)
+                    before = [claim for claim in heard.before[old] if claim.episode != episode]
+                    self._replace(scope, draft, (old, before), (voice, one), episode, verdict.why)
                 if ends or verdict.duplicate:
                     self._decide(scope, draft, old, voice, by, "replaced" if ends else "duplicate")
 
@@ -152,12 +154,37 @@ class Voice:
             made, voice, episode, one.passage, one.fact.quote, one.attested_at, draft.revision
         )
 
+    def _replace(
+        self,
+        scope: Scope,
+        draft: Draft,
+        known: tuple[VoiceId, Sequence[VoiceClaim]],
+        new: tuple[VoiceId, Spoken],
+        episode: EpisodeId,
+        why: str,
+    ) -> None:
+        """Of two sentences that do not go together the one that was said later ends the other, whichever
+        text was read first.
+        """
+        (old, claims), (voice, one) = known, new
+        later = [claim for claim in claims if claim.attested_at > one.attested_at]
+        if not claims or len(later) < len(claims):
+            self._end(scope, draft, old, voice, one.attested_at, episode, why)
+        for claim in later:
+            self._end(scope, draft, voice, old, claim.attested_at, claim.episode)
+
     @staticmethod
     def _end(
-        scope: Scope, draft: Draft, old: VoiceId, by: VoiceId, one: Spoken, episode: EpisodeId, why: str
+        scope: Scope,
+        draft: Draft,
+        old: VoiceId,
+        by: VoiceId,
+        at: Instant,
+        episode: EpisodeId,
+        why: str = "",
     ) -> None:
         made = RecordId(derive_id(scope, "voice-end", old, by, episode))
-        draft.voice_ends[made] = VoiceEnd(made, old, one.attested_at, by, episode, why, draft.revision)
+        draft.voice_ends[made] = VoiceEnd(made, old, at, by, episode, why, draft.revision)
 
 
 def _id(scope: Scope, one: Spoken) -> VoiceId:
