@@ -115,7 +115,7 @@ class Drafting:
     ) -> bool:
         """Drafts what was judged. False where some facts turned out to be noise: draft anew without."""
         setting, now, noise = chunk.setting, self._now(), memo.noise
-        alike = await self._sameness.find(scope, draft, known, chunk, leaving.entities)
+        alike = await self._sameness.find(scope, draft, known, chunk, leaving.entities, leaving.back)
         supposed = () if alike is None else (self._sameness.supposed(scope, draft, alike, chunk, now),)
         to_judge = await self._verdicts.find(scope, draft, known, supposed, leaving.statements)
         heard = await self._voice.find(scope, known, spoken, setting, leaving.voice)

@@ -55,6 +55,8 @@ class Leaving:
     statements: frozenset[StatementId] = frozenset()
     entities: frozenset[EntityId] = frozenset()
     voice: frozenset[VoiceId] = frozenset()
+    back: frozenset[EntityId] = frozenset()
+    """Entities that an earlier reading dropped, and this one names again: what they are is asked anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ class Rereading:
             id for id, told in claims.items() if told and all(one.episode == before.episode for one in told)
         }
         entities = await self._parting.losing(scope, _without(draft, before, gone)) if gone else set()
-        return Leaving(frozenset(gone), frozenset(entities), frozenset(mine))
+        back = await self._parting.losing(scope, Draft(draft.revision, stored=draft.stored))
+        return Leaving(frozenset(gone), frozenset(entities), frozenset(mine), frozenset(back))
 
     async def replace(self, scope: Scope, draft: Draft, before: Before, anew: Anew, now: Instant) -> None:
         """Leaves in the draft what is new, and adds what is revoked. Raises StoreUnavailable."""

@@ -78,13 +78,16 @@ class Sameness:
         known: Revision,
         chunk: Chunk,
         leaving: Set[EntityId] = frozenset(),
+        back: Set[EntityId] = frozenset(),
     ) -> Alike | None:
         """Looks at what the draft names first; None where nothing is alike. Raises EngineError of vectors.
 
-        `leaving`: nothing is compared with these.
+        `leaving`: nothing is compared with these. `back`: known ones that count as named first.
         """
         fresh = [one for one in draft.entities.values() if one.type is not EntityType.PREDICATE and one.name]
         older = await self._named_before(scope, draft)
+        fresh += [one for one in older if one.id in back]
+        older = [one for one in older if one.id not in back]
         certain = spelled_out_couples([*fresh, *older], chunk.said)
         spelled = {couple.ids for couple in certain}
         found = (await self._candidates.find(scope, fresh, older, known)).without(leaving)

@@ -95,3 +95,16 @@ async def test_a_first_reading_that_comes_late_does_not_count_beside_the_new_one
     assert await world.memory.staging.staged(world.scope, text.id) is None
     await world.resolver.resolve(world.scope, request)
     assert [row[0] for row in await world.timeline("Ana", "lives_in")] == ["Graz"]
+
+
+async def test_a_name_that_a_reading_dropped_is_judged_again_when_one_tells_it_again(world: World) -> None:
+    world.engine.judge_of_entities = lambda task: [
+        EntityVerdict(pair.new, pair.candidate, same=True) for pair in task.pairs
+    ]
+    for name, who in (("a", "Katarina Holz"), ("b", "Katharina Holz")):
+        text = await an_episode(world, name, "2024-01-01", "as it was said")
+        await resolve(world, text, fact(("Ana", "knows", who), f"passage-{name}-0", "as it was said"))
+    await read_anew(world, text, commit="2")
+    await read_anew(world, text, fact(("Ana", "knows", who), "passage-b-0", "as it was said"), commit="3")
+    merges = (await world.memory.readings.list_merges(world.scope, PAGE)).items
+    assert sorted(one.revoked_at is None for one in merges) == [False, True]
