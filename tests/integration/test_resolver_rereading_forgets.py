@@ -14,6 +14,7 @@ from services.llm.tasks import EntityVerdict, PairVerdict, VoiceVerdict
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection
 from tests.builders import on
+from tests.examples import sampled
 from tests.integration.resolving import World, a_world
 from tests.integration.test_carrying import elsewhere, exported, imported
 from tests.integration.test_declaring import declare
@@ -68,6 +69,7 @@ async def test_reasons_for_ends_of_the_voice_go_with_what_they_quote(world: Worl
     assert "canaries" not in await all_words(world)
 
 
+@pytest.mark.slow
 async def test_a_user_s_end_of_a_sentence_that_only_an_earlier_reading_told_goes_too(world: World) -> None:
     text = await an_episode(world, "first", "2023-01-01", SAID)
     await resolve(world, text, voice("I like canaries.", "passage-first-0"))
@@ -93,6 +95,7 @@ async def test_reasons_for_merges_go_with_what_they_quote(world: World) -> None:
     assert "canary" not in await all_words(world)
 
 
+@pytest.mark.slow
 async def test_a_name_that_only_an_earlier_reading_knew_can_be_erased(world: World) -> None:
     text = await an_episode(world, "a", "2024-01-01", "Ana knows somebody.")
     await resolve(world, text, fact(("Ana", "knows", "Zorro"), "passage-a-0", "Zorro it is"))
@@ -103,7 +106,7 @@ async def test_a_name_that_only_an_earlier_reading_knew_can_be_erased(world: Wor
     assert differences_of((await verify(world)).differences) == []
 
 
-@pytest.mark.parametrize("again", [True, False])
+@pytest.mark.parametrize("again", sampled([True, False]))
 async def test_an_archived_fact_that_is_told_again_or_dropped(world: World, again: bool) -> None:
     text = await an_episode(world, "a", "2020-01-01", SAID)
     old = lives_in("Grazz")
@@ -124,6 +127,7 @@ async def test_an_archived_fact_that_is_told_again_or_dropped(world: World, agai
         assert await world.vectors.count(world.scope, collection) == 0
 
 
+@pytest.mark.slow
 async def test_what_a_user_denied_stays_denied_by_whatever_name_its_predicate_is_read(world: World) -> None:
     text = await an_episode(world, "a", "2024-01-01", SAID)
     await resolve(world, text, fact(("Ana", "dwells_at", "Graz"), "passage-a-0", SAID))
