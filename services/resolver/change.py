@@ -114,7 +114,7 @@ class Draft:
     forgotten: set[StatementId] = field(default_factory=set)
     """Likewise; and their words go unless something supports them."""
     keeps_words: bool = False
-    """What the draft revokes was known until then: no words go with it."""
+    """What the draft revokes was known until then, and its text is there: no words go with it."""
 
     @property
     def empty(self) -> bool:

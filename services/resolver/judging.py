@@ -131,6 +131,7 @@ class Judging:
         async def build(known: Revision, revision: Revision) -> Draft:
             spoken = await self._spoken(scope, known, [id])
             draft, now = spoken.draft(revision), self._now()
+            draft.keeps_words = True  # the text that said so is still there
             read = spoken.read
             undo = restoring(read.records, id, read.cardinality, now, read.reading)
             if undo.nothing and not undo.holds:

@@ -286,6 +286,25 @@ async def test_what_a_user_recorded_goes_with_the_last_text_that_it_spoke_of(wor
         await restore(world, kyoto)
 
 
+async def test_a_user_s_denial_outlives_the_undoing_of_all_that_texts_said_of_its_statement(
+    world: World,
+) -> None:
+    """Two names of one place; of one of them a text tells the end alone. That text is still there."""
+    kyoto = await tell(world, "Kyoto", "2020-01-01", "2020-01-01")
+    miyako = await tell(world, "Miyako", "2020-01-01", end="2021-01-01", kind=END)
+    known = await world.memory.revisions.current(world.scope)
+    await judge(world, kyoto, miyako, VerdictKind.DUPLICATE)
+    await deny(world, miyako, "2021-01-01", "2023-01-01")
+    assert await world.timeline("Hana", "lives_in") == [("Kyoto", on("2020-01-01"), on("2021-01-01"))]
+    await restore(world, kyoto)
+    assert await world.timeline("Hana", "lives_in") == [
+        ("Kyoto", on("2020-01-01"), on("2021-01-01")),
+        ("Kyoto", on("2023-01-01"), None),
+    ]
+    (told,) = (await world.graph.records(world.scope, [miyako])).statements
+    assert "Miyako" in told.fact, f"known as of {known}"
+
+
 async def test_ends_denials_and_assertions_are_decisions(world: World) -> None:
     kyoto = await tell(world, "Kyoto", "2020-01-02", "2020-01-01")
     await tell(world, "Kyoto", "2023-01-02", end="2022-06-01", kind=END)
