@@ -62,7 +62,12 @@ class TestSqliteKnown(Sqlite, KnownContract): ...
 class TestSqliteTextIsolation(Sqlite, TextIsolationContract): ...
 
 
-class TestSqliteRevision(Sqlite, RevisionContract): ...
+class TestSqliteRevision(Sqlite, RevisionContract):
+    @pytest.mark.slow  # every day on PostgreSQL
+    async def test_fifty_writers_in_three_processes_publish_one_revision_each(
+        self, memory: SqlMemory, url: str
+    ) -> None:
+        await super().test_fifty_writers_in_three_processes_publish_one_revision_each(memory, url)
 
 
 class TestSqliteVoice(Sqlite, VoiceContract): ...

@@ -160,6 +160,7 @@ async def test_a_text_that_cannot_be_read_keeps_what_it_said(readers: Readers) -
     assert await places(memory) == ["Graz"]
 
 
+@pytest.mark.slow
 async def test_where_no_text_can_be_read_nothing_changes_and_nothing_is_charged(readers: Readers) -> None:
     memory = await readers.memory()
     said = await memory.say("I live in Graz.", "2025-06-30")
@@ -196,6 +197,7 @@ async def test_it_is_quoted_held_and_charged_as_an_ingest(readers: Readers) -> N
     assert again.job.job_id == first.job.job_id
 
 
+@pytest.mark.slow
 async def test_by_the_prompts_of_this_release_and_the_graph_s_own_models(readers: Readers) -> None:
     memory = await readers.memory(models=graph_pb2.ModelSettings(medium_model=SHARP))
     await memory.say("I live in Graz.", "2025-06-30")
@@ -219,12 +221,14 @@ async def test_a_version_a_model_or_a_graph_that_is_not_there_is_refused(readers
     assert refusal.reason == "GRAPH_NOT_FOUND"
 
 
+@pytest.mark.slow
 async def test_an_empty_graph_is_read_in_no_time(readers: Readers) -> None:
     memory = await readers.memory()
     job = await readers.rebuild(memory)
     assert (job.state, job.credits.spent_micros) == (job_pb2.JOB_STATE_SUCCEEDED, 0)
 
 
+@pytest.mark.slow
 async def test_a_document_s_withdrawn_words_stay_withdrawn(readers: Readers) -> None:
     memory = await readers.memory()
     document = {"kind": "EPISODE_KIND_DOCUMENT", "document_id": "who"}
@@ -241,6 +245,7 @@ async def spans(memory: Memory, target: str) -> list[tuple[str, str]]:
     return sorted(fact[3:] for fact in await memory.facts() if fact[2] == target)
 
 
+@pytest.mark.slow
 async def test_a_text_is_not_told_what_only_it_says(readers: Readers) -> None:
     """What the bad reading made of it must not be offered to the good one as known."""
     memory = await readers.memory()
@@ -251,6 +256,7 @@ async def test_a_text_is_not_told_what_only_it_says(readers: Readers) -> None:
     assert [one for one in readers.server.asked if "Gratz" in one.user] == []
 
 
+@pytest.mark.slow
 async def test_a_cancelled_rereading_changes_nothing_more(readers: Readers) -> None:
     memory = await readers.memory()
     await memory.say("I live in Graz.", "2025-06-30")
@@ -266,6 +272,7 @@ async def test_a_cancelled_rereading_changes_nothing_more(readers: Readers) -> N
     assert await balance(memory.tenant) == before
 
 
+@pytest.mark.slow
 async def test_a_text_that_is_deleted_while_it_is_read_stays_deleted(readers: Readers) -> None:
     memory = await readers.memory()
     said = await memory.say("I live in Graz.", "2025-06-30")
