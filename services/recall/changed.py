@@ -13,11 +13,11 @@ from services.domain.ids import EpisodeId, SessionId, StatementId, VoiceId
 from services.domain.scope import Scope
 from services.recall.parts import Parts
 from services.stores.graph.port import AsOf
+from services.stores.memory.commits import read_episode
 from services.stores.memory.port import RevisionEntry
 
 MAX_REVISIONS = 200
 """Looked at together."""
-_RESOLVE = "resolve:"
 _STATEMENTS = (
     "statements_added",
     "statements_ended",
@@ -59,8 +59,7 @@ class Changed:
         statements = [StatementId(id) for id in _ids(told, _STATEMENTS)]
         voice = [VoiceId(id) for id in _ids(told, _VOICE)]
         episodes = {EpisodeId(id) for id in _ids(told, ("episodes",))}
-        resolved = [one.commit_id for one in entries if one.commit_id.startswith(_RESOLVE)]
-        episodes |= {EpisodeId(id.split(":")[1]) for id in resolved}
+        episodes |= {id for one in entries if (id := read_episode(one.commit_id)) is not None}
         if statements:
             at = AsOf(entries[-1].revision)
             for view in await self._parts.graph.views(scope, statements, at):

@@ -11,6 +11,7 @@ from services.domain.scope import Scope
 from services.recall.readings import ReadAs, shown_as
 from services.recall.revisions import Known
 from services.stores.graph.port import AsOf, GraphStore, StatementView
+from services.stores.memory.commits import read_episode
 from services.stores.memory.port import RevisionEntry, RevisionLog
 from services.stores.paging import Page
 
@@ -21,7 +22,6 @@ MAX_SCOPES = 64
 MAX_EPISODES = 500
 """Episodes, the latest, whose facts are looked at."""
 MAX_DEPENDENTS = 1_000
-_RESOLVE = "resolve:"
 
 
 @dataclass(slots=True)
@@ -33,9 +33,9 @@ class _Contexts:
     episodes: dict[StatementId, dict[EpisodeId, Revision]] = field(default_factory=lambda: defaultdict(dict))
 
     def add(self, entry: RevisionEntry) -> None:
-        if not entry.commit_id.startswith(_RESOLVE) or not entry.summary:
+        episode = read_episode(entry.commit_id)
+        if episode is None or not entry.summary:
             return
-        episode = EpisodeId(entry.commit_id.split(":")[1])
         for id in json.loads(entry.summary).get("context", ()):
             self.episodes[StatementId(id)].setdefault(episode, entry.revision)
 

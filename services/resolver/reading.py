@@ -14,7 +14,8 @@ from services.resolver.drafting import Drafting
 from services.resolver.memo import Memo
 from services.resolver.publish import Publisher
 from services.resolver.rereading import Anew
-from services.resolver.undoing import Undo, Undoing, reading_id
+from services.resolver.undoing import Undo, Undoing
+from services.stores.memory.commits import reading
 from services.wire.facts import dropped_out, receipt_out
 
 
@@ -45,7 +46,7 @@ class Reading:
             return last
 
         try:
-            published = await self._publisher.publish(scope, reading_id(id, request.commit_id), build)
+            published = await self._publisher.publish(scope, reading(id, request.commit_id), build)
         except EngineError as error:
             error.before = (*memo.receipts, *error.before)
             raise
@@ -80,7 +81,7 @@ class Reading:
             changed_since = draft is None
             return Draft(revision) if draft is None else draft
 
-        published = await self._publisher.publish(scope, reading_id(id, commit), build)
+        published = await self._publisher.publish(scope, reading(id, commit), build)
         revoked = published.outcome.revoked
         return pb.UndoReadingResponse(
             revision=published.revision,

@@ -35,11 +35,12 @@ from services.resolver.rereading import Rereading
 from services.resolver.revoke import Deletion, Revocations
 from services.resolver.said import check, said_of_assertion
 from services.resolver.sameness import Sameness
-from services.resolver.undoing import RESOLVE, Undoing
+from services.resolver.undoing import Undoing
 from services.resolver.verdicts import Verdicts
 from services.resolver.voice import Voice
 from services.resolver.voicing import Voicing
 from services.stores.graph.port import GraphStore
+from services.stores.memory.commits import first_reading
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import ErasableMemory, StagingStore, TextStore
 from services.stores.paging import Page
@@ -49,7 +50,7 @@ from services.wire.facts import dropped_out, receipt_out
 from services.wire.predicates import predicate_out
 
 _LATEST = Page(10)
-"""Decisions on a text that are looked at: nothing but deleting it comes after its reading anew."""
+"""Decisions on a text that are looked at: of readings anew, and their undoing, the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class Resolver(Deciding, Carrying, Erasing, Shelving):
             return last
 
         try:
-            published = await self._publisher.publish(scope, f"{RESOLVE}{id}", build)
+            published = await self._publisher.publish(scope, first_reading(id), build)
         except EngineError as error:
             error.before = (*memo.receipts, *error.before)
             raise

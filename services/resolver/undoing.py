@@ -18,19 +18,14 @@ from services.domain.scope import Scope
 from services.resolver.change import Draft, Outcome, Revoked, outcome_from_json
 from services.resolver.deciding import Action, By, decide
 from services.stores.graph.port import GraphStore, Records, Revocation
+from services.stores.memory.commits import read_episode, reading
 from services.stores.memory.groups import all_merges
 from services.stores.memory.port import ReadingStore, RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
 
 T = TypeVar("T", Claim, End, Denial, Verdict, Merge, VoiceClaim, VoiceEnd)
 
-RESOLVE = "resolve:"
 _PAGE = 500
-
-
-def reading_id(episode: EpisodeId, commit: str) -> str:
-    """The commit id under which a commit's reading of an episode is published."""
-    return f"{RESOLVE}{episode}:{commit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +58,17 @@ class Undoing:
     async def read_by(self, scope: Scope, commit: str, after: str) -> tuple[list[EpisodeId], str]:
         """Episodes that a commit read anew, oldest first, of one page of the log; and where it goes on."""
         page = await self._log.scan(scope, Page(_PAGE, after))
-        ids = [one.commit_id for one in page.items if one.commit_id.startswith(RESOLVE)]
-        found = [EpisodeId(id.split(":")[1]) for id in ids if id.endswith(f":{commit}")]
-        return found, page.after
+        ids = [one.commit_id for one in page.items]
+        episodes = [(id, episode) for id in ids if (episode := read_episode(id)) is not None]
+        return [episode for id, episode in episodes if id == reading(episode, commit)], page.after
 
     async def draft(self, scope: Scope, revision: Revision, undo: Undo, now: Instant) -> Draft | None:
         """None where the text has changed since, or was not read by that commit. Raises StoreUnavailable."""
-        entry = await self._log.entry(scope, reading_id(undo.episode, undo.read_by))
+        entry = await self._log.entry(scope, reading(undo.episode, undo.read_by))
         if entry is None or await self._changed_since(scope, undo.episode, entry.revision):
             return None
-        outcome, inverse = (
-            outcome_from_json(entry.summary),
-            _Inverse(scope, entry.revision, undo.commit, revision),
-        )
+        outcome = outcome_from_json(entry.summary)
+        inverse = _Inverse(scope, entry.revision, undo.commit, revision)
         stored = await self._told(scope, outcome)
         draft = Draft(revision, keeps_words=True)
         draft.read, draft.stored = {one.id for one in stored.statements}, stored

@@ -17,6 +17,7 @@ from services.domain.predicates import Declared
 from services.domain.records import Claim, Denial, End, Verdict
 from services.domain.scope import Scope
 from services.stores.graph.port import Records
+from services.stores.memory.commits import RESOLVE
 from services.stores.memory.port import RevisionEntry
 from services.stores.vectors.moving import fetch_statements
 from services.stores.vectors.port import Collection
@@ -36,7 +37,7 @@ T = TypeVar("T", StatementId, VoiceId)
 R = TypeVar("R", Claim, End, Denial, Verdict, VoiceClaim, VoiceEnd, Merge, Declared)
 
 _ADDING = (
-    "resolve:",
+    RESOLVE,
     "assert:",
     "unsupported:",
     "merge:",
