@@ -5,6 +5,7 @@ Or a rebuild that read texts anew is undone.
 
 import asyncio
 from collections.abc import Callable, Set
+from dataclasses import replace
 
 from gateway.credits.ledger import Ledger
 from gateway.credits.money import MicroCredits, PriceTable
@@ -71,17 +72,7 @@ class RebuildGraph:
         await self._graphs.check(scope, writing=True)
         if request.undo_job_id:
             await self._check_undone(scope, JobId(request.undo_job_id))
-        anew, now = _is_anew(request), self._now()
-        prices = await self._prices.current()
-        quote = job_pb2.Quote(price_version=prices.version)
-        if anew:
-            quote = await self._quote(scope, now, prices, timeout_seconds)
-        if request.validate_only:
-            return memory_graph_pb2.RebuildGraphResponse(quote=quote)
-        if request.HasField("max_credits_micros") and quote.credits_micros > request.max_credits_micros:
-            raise MaxCreditsExceeded(
-                MicroCredits(quote.credits_micros), MicroCredits(request.max_credits_micros)
-            )
+        now, prices = self._now(), await self._prices.current()
         order = Order(
             scope=scope,
             kind=JobKind.REBUILD,
@@ -89,9 +80,23 @@ class RebuildGraph:
             request_key=request.request_id,
             payload_hash=fingerprint(request),
             payload=_payload(request, actor, now),
-            ceiling=MicroCredits(quote.credits_micros),
+            ceiling=MicroCredits(0),
             price_version=prices.version,
         )
+        # A repeated call has its job, whatever reading the graph would cost by now.
+        known = None if request.validate_only else await self._jobs.asked_before(order)
+        if known is not None:
+            return memory_graph_pb2.RebuildGraphResponse(job=job_message(known, (), None))
+        quote = job_pb2.Quote(price_version=prices.version)
+        if _is_anew(request):
+            quote = await self._quote(scope, now, prices, timeout_seconds)
+        if request.validate_only:
+            return memory_graph_pb2.RebuildGraphResponse(quote=quote)
+        if request.HasField("max_credits_micros") and quote.credits_micros > request.max_credits_micros:
+            raise MaxCreditsExceeded(
+                MicroCredits(quote.credits_micros), MicroCredits(request.max_credits_micros)
+            )
+        order = replace(order, ceiling=MicroCredits(quote.credits_micros))
         accepted = await self._jobs.accept(order, max_jobs)
         if accepted.fresh:
             await self._pipeline.submit(accepted.job)

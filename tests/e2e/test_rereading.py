@@ -193,8 +193,9 @@ async def test_it_is_quoted_held_and_charged_as_an_ingest(readers: Readers) -> N
     assert job.credits.spent_micros == quote.credits_micros
     after, held = await balance(memory.tenant)
     assert (before - after, held) == (quote.credits_micros, 0)
+    await memory.say("I work at Initech.", "2025-07-02")
     again = await memory.tenant.call(memory.tenant.memory.RebuildGraph, asked)
-    assert again.job.job_id == first.job.job_id
+    assert again.job.job_id == first.job.job_id, "whatever it would cost by now"
 
 
 @pytest.mark.slow
