@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -96,6 +97,18 @@ class Run:
             return await work()
 
         return await DBOS.run_step_async({"name": name}, done)
+
+
+async def all_pages(run: Run, name: str, read: Callable[[str], Coroutine[Any, Any, JSON]]) -> Sequence[JSON]:
+    """Every page of a listing, each read in a step of its own, with where it goes on as `after`.
+
+    The last one may be a failure: a page without `after` is the last, whatever it is.
+    """
+    pages: list[JSON] = []
+    while not pages or pages[-1].get("after"):
+        after = str(pages[-1]["after"]) if pages else ""
+        pages.append(await run.step(f"{name}/{len(pages)}", partial(read, after)))
+    return pages
 
 
 class DurableEngine:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gateway.ingest.chunk_notes import counted
-from gateway.ingest.durable import JSON, Run
+from gateway.ingest.durable import JSON, Run, all_pages
 from gateway.ingest.endings import Ended
 from gateway.ingest.milestones import Milestone
 from gateway.ingest.patience import status_in
@@ -83,13 +83,10 @@ class Rereading:
 
     async def run(self, run: Run, job: JobId, place_of: PlaceOf) -> Ended:
         """Lists, understands, replaces. A job that is cancelled stops before its next text."""
-        listed: list[JSON] = []
-        while not listed or listed[-1]["after"]:
-            after = str(listed[-1]["after"]) if listed else ""
-            page = await run.step(f"list/1/{len(listed)}", partial(self._list, job, after))
-            if status_in(page) is not None:
-                return Ended(error=status_in(page))
-            listed.append(page)
+        listed = await all_pages(run, "list/1", partial(self._list, job))
+        error = status_in(listed[-1])
+        if error is not None:
+            return Ended(error=error)
         chunks = sorted(
             (one for page in listed for one in page["chunks"]), key=lambda one: (one["at"], one["episode"])
         )
@@ -126,7 +123,9 @@ class Rereading:
         """Whether to go on is a step of its own: one that publishes must not be stopped half way."""
         going = await run.step(f"going/1/{index}", lambda: self._steps.going_on(job))
         if status_in(going) is not None:
-            return await run.step(f"stop/1/{index}", partial(self._failed, job, index, chunk, going))
+            return await run.step(
+                f"stop/1/{index}", partial(self._steps.with_failure_shown, job, index, chunk, going)
+            )
         return await run.step(f"replace/1/{index}", partial(self._replace, job, index, chunk, facts))
 
     async def _list(self, job_id: JobId, after: str) -> JSON:
@@ -179,7 +178,7 @@ class Rereading:
             return {"nothing": facts.nothing, "dropped": dropped}
 
         result = await self._settings.patience.attempt(job_id, f"understand/{index}", work)
-        return await self._failed(job_id, index, chunk, result)
+        return await self._steps.with_failure_shown(job_id, index, chunk, result)
 
     async def _replace(self, job_id: JobId, index: int, chunk: JSON, facts: JSON) -> JSON:
         """Publishes what a text says now in place of what it said. Answers the revision."""
@@ -202,14 +201,11 @@ class Rereading:
             return {
                 "revision": done.revision,
                 "nothing": nothing,
-                "claims_revoked": done.claims_revoked,
-                "ends_revoked": done.ends_revoked,
-                "denials_revoked": done.denials_revoked,
-                "voice_revoked": done.voice_revoked,
+                **{name: getattr(done, name) for name in REVOKED},
             }
 
         result = await self._settings.patience.attempt(job_id, f"replace/{index}", work, publishes=True)
-        return await self._failed(job_id, index, chunk, result)
+        return await self._steps.with_failure_shown(job_id, index, chunk, result)
 
     async def _publish(
         self, job: Job, index: int, episode: str, *, nothing: bool
@@ -236,19 +232,6 @@ class Rereading:
             index,
             services.call(job.scope, services.resolver.ResolveAnew, request, settings.model_seconds),
         )
-
-    async def _failed(self, job_id: JobId, index: int, chunk: JSON, result: JSON) -> JSON:
-        """The result, shown with the chunk where it is a failure: what it said before stays."""
-        status = status_in(result)
-        if status is not None:
-
-            async def mark() -> JSON:
-                failed = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_FAILED, error=status)
-                await self._steps.notes.mark(job_id, index, chunk, failed)
-                return {}
-
-            await self._settings.patience.attempt(job_id, f"mark/{index}", mark)
-        return result
 
 
 def _ended(chunks: Sequence[JSON], read: Mapping[int, JSON], replaced: Mapping[int, JSON]) -> Ended:

@@ -1,6 +1,6 @@
 """Steps of jobs: each asks the services for one thing. Idempotent; what comes out is small JSON of ids."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
@@ -292,25 +292,40 @@ class Steps:
         await self._jobs.spend(job.id, "assert", prices.asserted(records))
         return done
 
-    async def _with_failure_marked(self, job_id: JobId, index: int, chunk: JSON, result: JSON) -> JSON:
+    async def with_failure_shown(
+        self,
+        job_id: JobId,
+        index: int,
+        chunk: JSON,
+        result: JSON,
+        also: Callable[[], Awaitable[object]] | None = None,
+    ) -> JSON:
+        """The result of a chunk's step, shown with the chunk where it is a failure; then `also` is done."""
         status = status_in(result)
         if status is not None:
 
             async def mark() -> JSON:
                 failed = job_pb2.JobChunk(stage=ChunkStage.CHUNK_STAGE_FAILED, error=status)
                 await self.notes.mark(job_id, index, chunk, failed)
-                # Said again, under another request, it must not be taken for known.
-                await self._services.call(
-                    (await self._jobs.find(job_id)).scope,
-                    self._services.preprocessor.MarkUnlearned,
-                    preprocessor_pb2.MarkUnlearnedRequest(episode_id=str(chunk["episode"])),
-                    self.settings.store_seconds,
-                )
+                if also is not None:
+                    await also()
                 return {}
 
             # What can't be shown now is in the step's result all the same.
             await self.settings.patience.attempt(job_id, f"mark/{index}", mark)
         return result
+
+    async def _with_failure_marked(self, job_id: JobId, index: int, chunk: JSON, result: JSON) -> JSON:
+        async def unlearned() -> None:
+            # Said again, under another request, it must not be taken for known.
+            await self._services.call(
+                (await self._jobs.find(job_id)).scope,
+                self._services.preprocessor.MarkUnlearned,
+                preprocessor_pb2.MarkUnlearnedRequest(episode_id=str(chunk["episode"])),
+                self.settings.store_seconds,
+            )
+
+        return await self.with_failure_shown(job_id, index, chunk, result, unlearned)
 
 
 def check_going(job: Job) -> None:

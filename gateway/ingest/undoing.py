@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from gateway.ingest.durable import JSON, Run
+from gateway.ingest.durable import JSON, Run, all_pages
 from gateway.ingest.endings import Ended
 from gateway.ingest.milestones import Milestone
 from gateway.ingest.patience import status_in
@@ -49,13 +49,10 @@ class Undoing:
 
     async def run(self, run: Run, job: JobId) -> Ended:
         """A job that is cancelled stops before its next text."""
-        listed: list[JSON] = []
-        while not listed or listed[-1]["after"]:
-            after = str(listed[-1]["after"]) if listed else ""
-            page = await run.step(f"read/1/{len(listed)}", partial(self._list, job, after))
-            if status_in(page) is not None:
-                return Ended(error=status_in(page))
-            listed.append(page)
+        listed = await all_pages(run, "read/1", partial(self._list, job))
+        error = status_in(listed[-1])
+        if error is not None:
+            return Ended(error=error)
         episodes = [str(one) for page in listed for one in page["episodes"]]
         done: dict[int, JSON] = {}
         for index, episode in enumerate(reversed(episodes)):
@@ -105,10 +102,7 @@ class Undoing:
             }
 
         result = await self._settings.patience.attempt(job_id, f"undo/{index}", work, publishes=True)
-        if status_in(result) is not None:
-            failed = job_pb2.JobChunk(stage=episode_pb2.CHUNK_STAGE_FAILED, error=status_in(result))
-            await self._steps.notes.mark(job_id, index, chunk, failed)
-        return result
+        return await self._steps.with_failure_shown(job_id, index, chunk, result)
 
 
 def _ended(episodes: Sequence[str], done: Mapping[int, JSON]) -> Ended:
