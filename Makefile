@@ -82,8 +82,6 @@ console: node ## Builds the page of `palimpsest console` into the package, where
 
 .PHONY: test
 test: setup node ## The tests of every day (200 examples a law); eight minutes.
-	@# Once, instead of by each process that shares the tests.
-	@$(BIN)/python -m compileall -q -j 2 palimpsest services gateway
 	PALIMPSEST_HYPOTHESIS=$${PALIMPSEST_HYPOTHESIS:-ci} $(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 .PHONY: test-all

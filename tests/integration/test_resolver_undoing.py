@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from palimpsest.internal.v1 import resolver_pb2 as pb
-from services.domain.ids import EpisodeId
+from services.domain.ids import EpisodeId, Revision
 from services.domain.memory import Episode
 from services.llm.tasks import VoiceVerdict
 from tests.builders import a_scope
@@ -51,7 +51,7 @@ async def test_a_text_says_again_what_it_said_and_the_reading_stays_known(world:
     assert (done.claims_revoked, done.outcome.claims) == (1, 1)
     assert await world.timeline("Ana", "lives_in") == before
     assert await sentences(world) == {"I like tea."}
-    known = await world.timeline("Ana", "lives_in", read.revision)  # type: ignore[arg-type]  # of a message
+    known = await world.timeline("Ana", "lives_in", Revision(read.revision))
     assert [row[0] for row in known] == ["Grazz"]
     assert await undo(world, text) == done
     assert differences_of((await verify(world)).differences) == []
