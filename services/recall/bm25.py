@@ -10,20 +10,31 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from services.recall.postings import Postings
+
 K1 = 1.2
 B = 0.5
 """Half of the usual correction for length: turns are short, and a longer one is seldom just wordier."""
 
-_TERM_BYTES = 300
-"""What Python keeps for a term besides its postings: two arrays, an entry, the text."""
+_TERM_BYTES = 150
+"""What Python keeps for a term besides its postings: its text, its number, an entry."""
 _DOCUMENT_BYTES = 200
 """The same for a document: its id, its place, its length."""
 _HEAD_BYTES = 8
 _TERMS_KEPT = 16
 """Terms whose weights are remembered until a document comes."""
 
+
 Scores = npt.NDArray[np.float64]
 Weighed = tuple[npt.NDArray[np.int64], Scores]
+
+
+class _Numbers(dict[str, int]):
+    """Terms in the order in which they came; one that is looked up by `[]` comes."""
+
+    def __missing__(self, term: str) -> int:
+        number = self[term] = len(self)
+        return number
 
 
 class Bm25:
@@ -32,12 +43,12 @@ class Bm25:
     def __init__(self) -> None:
         self.ids: list[str] = []
         self._places: dict[str, int] = {}
-        self._terms: dict[str, tuple[array[int], array[float]]] = {}
+        self._terms = _Numbers()
         self._lengths = array("f")
         self._norms: npt.NDArray[np.float32] | None = None
         self._heads = np.zeros(0, dtype=np.uint64)
         self._weighed: dict[str, Weighed] = {}
-        self._postings = 0
+        self._postings = Postings()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -48,7 +59,7 @@ class Bm25:
     @property
     def bytes(self) -> int:
         """About what it takes of memory."""
-        own = self._postings * 8 + len(self._terms) * _TERM_BYTES + len(self.ids) * _DOCUMENT_BYTES
+        own = self._postings.bytes + len(self._terms) * _TERM_BYTES + len(self.ids) * _DOCUMENT_BYTES
         return own + sum(places.nbytes + found.nbytes for places, found in self._weighed.values())
 
     @property
@@ -73,28 +84,29 @@ class Bm25:
         """The same for many."""
         self._norms = None
         self._weighed.clear()
-        places, postings = self._places, self._terms
+        places, first = self._places, len(self.ids)
+        numbers: list[int] = []
+        lengths: list[int] = []
         for id, terms in documents:
             if id in places:
                 continue
-            place = places[id] = len(self.ids)
+            places[id] = len(self.ids)
             self.ids.append(id)
-            self._lengths.append(len(terms))
-            counts: dict[str, int] = {}
-            for term in terms:
-                counts[term] = counts.get(term, 0) + 1
-            for term, count in counts.items():
-                found = postings.get(term)
-                if found is None:
-                    found = postings[term] = (array("I"), array("f"))
-                found[0].append(place)
-                found[1].append(count)
-            self._postings += len(counts)
+            numbers += map(self._terms.__getitem__, terms)
+            lengths.append(len(terms))
+        self._lengths.extend(lengths)
+        self._postings.add(first, numbers, lengths)
+
+    def sort_in(self) -> None:
+        """After many came: what the first question would do else. Answers nothing else than before."""
+        self._postings.sort_in()
 
     def idf(self, term: str) -> float:
         """How much a term tells: most for one that no document has."""
-        found = self._terms.get(term)
-        having = len(found[0]) if found else 0
+        number = self._terms.get(term)
+        return self._idf(0 if number is None else len(self._postings.of(number)[0]))
+
+    def _idf(self, having: int) -> float:
         return math.log(1 + (len(self.ids) - having + 0.5) / (having + 0.5))
 
     def scores(self, terms: Sequence[str]) -> Scores:
@@ -117,14 +129,14 @@ class Bm25:
         return found
 
     def _weigh(self, term: str) -> Weighed:
-        if term not in self._terms:
+        number = self._terms.get(term)
+        if number is None:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         if self._norms is None:
             lengths = np.array(self._lengths, dtype=np.float32)
             self._norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1.0))
-        places = np.array(self._terms[term][0], dtype=np.int64)
-        counts = np.array(self._terms[term][1], dtype=np.float32)
-        return places, self.idf(term) * counts * (K1 + 1) / (counts + self._norms[places])
+        places, counts = self._postings.of(number)
+        return places, self._idf(len(places)) * counts * (K1 + 1) / (counts + self._norms[places])
 
     def told(self, scores: Scores, ids: Sequence[str]) -> list[tuple[str, float]]:
         """Documents that are here, each with its score."""

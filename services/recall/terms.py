@@ -48,8 +48,15 @@ def stem(word: str) -> str:
 
 def _plain_terms(text: str) -> list[str]:
     """The same as `_terms`, quicker, of a text in which nothing needs to be folded but case."""
-    found = (word.removesuffix("'s")[:_WORD_CHARACTERS] for word in _PLAIN.findall(text.lower()))
-    return [stem(word) for word in found if word not in ENGLISH]
+    found = map(_plain_term, _PLAIN.findall(text.lower()))
+    return [term for term in found if term is not None]
+
+
+@lru_cache(maxsize=_STEMS_KEPT)
+def _plain_term(word: str) -> str | None:
+    """The term of a folded word, None of one that is sifted out."""
+    word = word.removesuffix("'s")[:_WORD_CHARACTERS]
+    return None if word in ENGLISH else stem(word)
 
 
 def _terms(text: str) -> Iterator[str]:
