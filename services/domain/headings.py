@@ -32,4 +32,6 @@ def under(path: tuple[Heading, ...], heading: Heading) -> tuple[Heading, ...]:
 
 def is_heading(text: str) -> bool:
     """True for a passage that is only a heading: context for what follows, nothing to search for."""
+    if "#" not in text:
+        return False  # the cheap test first: most texts have none
     return "\n" not in text.strip() and heading_of(text.strip()) is not None

@@ -45,6 +45,11 @@ class VoiceKind(StrEnum):
     TASK = "Task"
 
 
+def spoken(speaker: str, text: str) -> str:
+    """A text after who said it; "" where nobody in particular did."""
+    return f"{speaker}: {text}" if speaker else text
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """One message or paragraph. `start` and `end` are code-point offsets into the episode's text.
@@ -69,7 +74,7 @@ class Passage:
     @property
     def with_speaker(self) -> str:
         """The text after who said it: what a passage is searched by. Questions name people, turns say I."""
-        return f"{self.speaker}: {self.text}" if self.speaker else self.text
+        return spoken(self.speaker, self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from services.domain.graph import EntityType, Literal, Statement
+from services.domain.graph import EntityType, Literal
 from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.instants import Instant
 from services.domain.predicates import Vocabulary
@@ -16,11 +16,11 @@ from services.recall.bm25 import Bm25
 from services.recall.cues import PredicateWords
 from services.recall.hot.changes import Changes, changes_since
 from services.recall.hot.graph import HotGraph, OutOfOrder
-from services.recall.hot.packing import nodes_of
 from services.recall.hot.vectors import HotVectors
 from services.recall.mentions import AliasTable
 from services.recall.revisions import Known
 from services.recall.terms import terms
+from services.stores.graph.plain import PlainRecords, Row, plain, plain_statement, scan_plain
 from services.stores.graph.port import Alias, AsOf, GraphStore, StatementView
 from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.lexicons import Lexicons
@@ -30,6 +30,8 @@ from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, 
 
 PAGE = 1_000
 """Statements read at a time."""
+_CREATED_AT = 9
+"""Where a plain statement tells its revision."""
 _ALIAS_BYTES = 400
 PAST_TABLES = 4
 """Alias tables of earlier revisions that are kept: whoever asks as known then asks again."""
@@ -104,11 +106,12 @@ class FactsIndex:
         self.moved_at = await self._archive.latest(self._scope) if self._archive else Revision(0)
         after = ""
         while True:
-            listed = await self._graph.scan(self._scope, Page(PAGE, after))
-            await self._take([id for id in listed.items if self.hot.place(id) is None], revision)
-            if not listed.after:
+            page = await scan_plain(self._graph, self._scope, Page(PAGE, after))
+            await self._put(page.records, revision)
+            if not page.after:
                 break
-            after = listed.after
+            after = page.after
+        await asyncio.to_thread(self.statements.sort_in)
         for alias in await self._graph.aliases(self._scope, revision):
             self._aliases.setdefault(alias.entity, []).append(alias)
         await self._name(revision, self._aliases)
@@ -153,25 +156,29 @@ class FactsIndex:
         retold = False
         for start in range(0, len(ids), PAGE):
             read = await self._graph.records(self._scope, ids[start : start + PAGE])
-            # What a later revision creates comes with that one.
-            read = replace(read, statements=[one for one in read.statements if one.created_at <= revision])
-            nodes = [node for one in read.statements for node in nodes_of(one) if node is not None]
-            lacking = self.hot.lacks(nodes)
-            if lacking:
-                self.hot.put_entities(await self._graph.entities(self._scope, lacking))
-            fresh = [one for one in read.statements if self.hot.place(one.id) is None]
-            if self._archive and self.moved_at:
-                self._archived |= await self._archive.among(self._scope, [one.id for one in fresh])
-                fresh = [one for one in fresh if one.id not in self._archived]
-            told_anew = self.hot.put(read)
-            for place in told_anew:
-                self._near_statements.drop(place)
-            retold = retold or bool(told_anew)
-            # Cutting words is the work; the event loop stays free meanwhile.
-            self.statements.add_all(await asyncio.to_thread(self._cut, fresh))
+            retold = await self._put(plain(read), revision) or retold
         return retold
 
-    def _cut(self, statements: Iterable[Statement]) -> list[tuple[StatementId, list[str]]]:
+    async def _put(self, read: PlainRecords, revision: Revision) -> bool:
+        """The same of some that are read."""
+        # What a later revision creates comes with that one.
+        read = replace(read, statements=[one for one in read.statements if one[_CREATED_AT] <= revision])
+        nodes = [node for one in read.statements for node in one[1:4] if node is not None]
+        lacking = self.hot.lacks(nodes)
+        if lacking:
+            self.hot.put_entities(await self._graph.entities(self._scope, lacking))
+        fresh = [one for one in read.statements if self.hot.place(one[0]) is None]
+        if self._archive and self.moved_at:
+            self._archived |= await self._archive.among(self._scope, [one[0] for one in fresh])
+            fresh = [one for one in fresh if one[0] not in self._archived]
+        retold = self.hot.put(read)
+        for place in retold:
+            self._near_statements.drop(place)
+        # Cutting words is the work; the event loop stays free meanwhile.
+        self.statements.add_all(await asyncio.to_thread(self._cut, fresh))
+        return bool(retold)
+
+    def _cut(self, statements: Iterable[Row]) -> list[tuple[StatementId, list[str]]]:
         """The words of some statements, whose nodes are there."""
         known: dict[str, list[str]] = {}
 
@@ -180,14 +187,23 @@ class FactsIndex:
                 known[name] = terms(name)
             return known[name]
 
-        told = [one for one in statements if one.fact]
-        return [(one.id, triple_terms(one, self.hot.names(one), of_name)) for one in told]
+        name = self.hot.name
+        return [
+            (
+                id,
+                triple_terms(
+                    fact, (name(subject), name(predicate), text if node is None else name(node)), of_name
+                ),
+            )
+            for id, subject, predicate, node, _, text, fact, *_ in statements
+            if fact
+        ]
 
     async def _cut_again(self) -> None:
         """Words anew, so that none of what was forgotten or is told otherwise stays."""
         searched = [id for id in self.hot.ids if id not in self._archived]
         views = self.hot.views(searched, AsOf(Revision(2**62)))
-        cut = await asyncio.to_thread(self._cut, [view.statement for view in views])
+        cut = await asyncio.to_thread(self._cut, [plain_statement(view.statement) for view in views])
         self.statements = Bm25()
         self.statements.add_all(cut)
 
@@ -262,17 +278,15 @@ class FactsIndex:
 
 def statement_terms(view: StatementView) -> list[str]:
     """The words of the sentence, and those of the triple that it lacks."""
-    target = view.object.name if view.object else ""
-    return triple_terms(view.statement, (view.subject.name, view.predicate.name, target), terms)
+    target = view.statement.object
+    named = target.text if isinstance(target, Literal) else view.object.name if view.object else ""
+    return triple_terms(view.statement.fact, (view.subject.name, view.predicate.name, named), terms)
 
 
-def triple_terms(
-    one: Statement, names: tuple[str, str, str], of_name: Callable[[str], list[str]]
-) -> list[str]:
-    """The same; `names` of subject, predicate and object, the last "" of a literal; `of_name` cuts names."""
-    subject, predicate, target = names
-    named = one.object.text if isinstance(one.object, Literal) else target
-    found = terms(one.fact)
+def triple_terms(fact: str, names: tuple[str, str, str], of_name: Callable[[str], list[str]]) -> list[str]:
+    """The same; `names` of subject, predicate and object, or its text; `of_name` cuts names."""
+    subject, predicate, named = names
+    found = terms(fact)
     have = set(found)
     triple = (subject, predicate.replace("_", " "), named)
     return found + [term for name in triple for term in of_name(name) if term not in have]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from services.domain.headings import is_heading
 from services.domain.ids import EpisodeId, Revision
-from services.domain.memory import Passage, VoiceAspect
+from services.domain.memory import Passage, VoiceAspect, spoken
 from services.domain.recalled import is_recalled
 from services.domain.scope import Scope
 from services.domain.voice import claims_at
@@ -17,7 +17,7 @@ from services.recall.hot.voices import HotVoices
 from services.recall.revisions import Known
 from services.recall.terms import terms
 from services.recall.turns import Turns
-from services.stores.memory.following import Said, TextState
+from services.stores.memory.following import PlainPassage, Said, TextState
 from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, VectorStore
@@ -98,6 +98,8 @@ class TextsIndex:
         for start in range(0, len(fresh), PAGE):
             chunk = fresh[start : start + PAGE]
             await self._add(chunk, await self._text.passages_in(self._scope, chunk))
+        if len(fresh) > PAGE:
+            await asyncio.to_thread(self.passages.sort_in)
         self._state = state
         return True
 
@@ -108,15 +110,16 @@ class TextsIndex:
         held = await self._text.passages(self._scope, self.texts.held)
         return not all(passage.held for passage in held)
 
-    async def _add(self, episodes: Sequence[EpisodeId], passages: Sequence[tuple[Passage, Said]]) -> None:
+    async def _add(
+        self, episodes: Sequence[EpisodeId], passages: Sequence[tuple[PlainPassage, Said]]
+    ) -> None:
         # One that was deleted since it was listed has none: that it is held is met as its going.
-        told = [(passage, said, is_searchable(passage)) for passage, said in passages]
-        searched = [passage for passage, _, wanted in told if wanted]
-        cut = await asyncio.to_thread(lambda: [passage_terms(passage) for passage in searched])
+        told = [(one, said, not one.held and is_telling(one.text)) for one, said in passages]
+        searched = [one for one, _, wanted in told if wanted]
+        cut = await asyncio.to_thread(lambda: [terms(spoken(one.speaker, one.text)) for one in searched])
         self.texts.put(episodes, told)
-        for passage in searched:
-            self.turns.add(passage)
-        self.passages.add_all(zip((passage.id for passage in searched), cut, strict=True))
+        self.turns.add_all(searched)
+        self.passages.add_all(zip((one.id for one in searched), cut, strict=True))
 
     async def _follow_voice(self, revision: Revision) -> None:
         changes = None
@@ -182,7 +185,12 @@ class TextsIndex:
 
 def is_searchable(passage: Passage) -> bool:
     """False for headings, what is held back, and what this memory recalled: it is no evidence of itself."""
-    return not passage.held and not is_heading(passage.text) and not is_recalled(passage.text)
+    return not passage.held and is_telling(passage.text)
+
+
+def is_telling(text: str) -> bool:
+    """The same of a text that is not held back."""
+    return not is_heading(text) and not is_recalled(text)
 
 
 def passage_terms(passage: Passage) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from services.recall.fuse import best_first
 from services.recall.mentions import AliasTable
 from services.recall.terms import folded
 from services.stores.graph.port import Alias
+from services.stores.memory.following import PlainPassage, plain_passage
 
 SHARES = (0.6, 0.4, 0.3, 0.2)
 """What a word counts that is said one, two, three or four turns away. A question is often answered beside
@@ -29,6 +30,7 @@ _SELF = re.compile(
     r"(?<![\w'])(?:i|me|my|mine|myself|we|us|our|ours|i'm|i've|i'd|i'll|we're|we've|we'll)(?!\w)|[我咱俺]"
 )
 _YOU = re.compile(r"(?<![\w'])(?:you|your|yours|yourself|you're|you've|you'd|you'll)(?!\w)|[你您]")
+_YOU_AT_LEAST = ("you", "你", "您")
 _ASKS = ("?", "？")
 _CLOSING = " \t\n\"'”’)）]】"
 _TURN_BYTES = 60
@@ -71,21 +73,31 @@ class Turns:
 
     def add(self, passage: Passage) -> None:
         """Takes the next place."""
-        episode = self._episodes.setdefault(passage.episode, len(self._episodes))
-        self._at.append(episode * _POSITIONS + passage.position)
-        key = name_key(passage.speaker) if passage.speaker else ""
-        if key and key not in self._numbers:
-            self._names = None
-            self._spelled[key] = passage.speaker
-        if passage.role is Role.ASSISTANT:
-            key = key or UNNAMED_ASSISTANT
-            self.assistants.add(key)
-        self._speakers.append(self._numbers.setdefault(key, len(self._numbers)) if key else -1)
-        self._asks.append(passage.text.rstrip(_CLOSING).endswith(_ASKS))
-        text = folded(passage.text)
-        self._of_you.append(bool(_YOU.search(text)) and not _SELF.search(text))
+        self.add_all([plain_passage(passage)])
+
+    def add_all(self, passages: Iterable[PlainPassage]) -> None:
+        """Each takes the next place."""
+        for one in passages:
+            episode = self._episodes.setdefault(one.episode, len(self._episodes))
+            self._at.append(episode * _POSITIONS + one.position)
+            self._speakers.append(self._speaker(one.speaker, one.role))
+            self._asks.append(one.text.rstrip(_CLOSING).endswith(_ASKS))
+            self._of_you.append(_is_of_you(one.text))
         self._beside.clear()
         self._about = None
+
+    def _speaker(self, name: str, role: str) -> int:
+        """The number of who speaks, -1 of nobody."""
+        if not name and role != Role.ASSISTANT:
+            return -1
+        key = name_key(name)
+        if key and key not in self._numbers:
+            self._names = None
+            self._spelled[key] = name
+        if role == Role.ASSISTANT:
+            key = key or UNNAMED_ASSISTANT
+            self.assistants.add(key)
+        return self._numbers.setdefault(key, len(self._numbers)) if key else -1
 
     def windowed(self, index: Bm25, terms: Sequence[str]) -> Scores:
         """Scores of the index's documents, shape (documents,), in which nearby words count by `SHARES`."""
@@ -189,6 +201,13 @@ class Turns:
             places = np.where((last >= 0) & (at[near] == at + step), near, -1)
             self._beside[step] = places if (places >= 0).any() else None
         return self._beside[step]
+
+
+def _is_of_you(text: str) -> bool:
+    said = folded(text)
+    if not any(word in said for word in _YOU_AT_LEAST):
+        return False  # the cheap test first
+    return bool(_YOU.search(said)) and not _SELF.search(said)
 
 
 def _table(spelled: dict[str, str]) -> AliasTable:

@@ -7,10 +7,12 @@ import pytest
 
 from services.domain.graph import EntityType, GraphAspect
 from services.domain.ids import EntityId, Revision, StatementId
+from services.stores.graph.plain import scan_plain
 from services.stores.graph.port import AsOf, Commit, GraphStore, StatementFilter, StatementView
 from services.stores.paging import Page
 from tests.builders import Maker, closing, on, revoking, text, together
 from tests.contracts.graph_base import Capability, GraphSuite
+from tests.contracts.graph_model import all_plain
 from tests.contracts.graph_time import listed
 
 NOW = AsOf(Revision(9))
@@ -149,6 +151,7 @@ class GraphLists(GraphSuite):
             if not after_ids:
                 break
         assert ids == [view.statement.id for view in views]
+        assert [row.split("'")[1] for row in (await all_plain(store, make.scope, size))["statements"]] == ids
         places = [(view.statement.created_at, view.statement.id) for view in views]
         assert len(places) == 12
         assert places == sorted(set(places))
@@ -182,6 +185,8 @@ class GraphLists(GraphSuite):
     ) -> None:
         with pytest.raises(ValueError, match="position"):
             await store.scan(make.scope, Page(10, position))
+        with pytest.raises(ValueError, match="position"):
+            await scan_plain(store, make.scope, Page(10, position))
         with pytest.raises(ValueError, match="position"):
             await store.list_statements(make.scope, StatementFilter(), NOW, Page(10, position))
 

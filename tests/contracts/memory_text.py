@@ -10,7 +10,7 @@ from services.domain.ids import DocumentId, EpisodeId, JobId, PassageId, Session
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.errors import UnstorableText, WriteConflict
-from services.stores.memory.following import said_of
+from services.stores.memory.following import passage_of, plain_passage, said_of
 from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
@@ -65,7 +65,11 @@ class TextContract:
         assert await memory.text.kept(SCOPE) == ["bare", "e", "f"]
         asked = [EpisodeId(id) for id in ("f", "gone", "bare", "none", "e")]
         read = await memory.text.passages_in(SCOPE, asked)
-        assert read == [(second, said_of(second, plain)), (first, said_of(first, whole))]
+        assert read == [
+            (plain_passage(second), said_of(second, plain)),
+            (plain_passage(first), said_of(first, whole)),
+        ]
+        assert [passage_of(one) for one, _ in read] == [second, first]
         assert [said.at for _, said in read] == [plain.reference_time, first.said_at]
 
     async def test_scans_meet_every_episode_and_version(self, memory: SqlMemory) -> None:

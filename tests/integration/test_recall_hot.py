@@ -23,7 +23,8 @@ from services.recall.facts_index import FactsIndex
 from services.recall.parts import Options
 from services.recall.revisions import Known
 from services.recall.service import Recall
-from services.stores.graph.port import AsOf, StatementFilter
+from services.stores.graph.plain import PlainPage, scan_plain
+from services.stores.graph.port import AsOf, GraphStore, StatementFilter
 from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection
@@ -263,13 +264,15 @@ async def test_questions_at_once_load_a_graph_once(memory: Memory) -> None:
 class Counting:
     """A graph store that counts how often it is scanned."""
 
-    def __init__(self, graph: object) -> None:
+    def __init__(self, graph: GraphStore) -> None:
         self._graph = graph
         self.calls = 0
 
+    async def scan_plain(self, scope: Scope, page: Page) -> PlainPage:
+        self.calls += 1
+        return await scan_plain(self._graph, scope, page)
+
     def __getattr__(self, name: str) -> object:
-        if name == "scan":
-            self.calls += 1
         return getattr(self._graph, name)
 
 

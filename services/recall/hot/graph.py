@@ -1,17 +1,19 @@
 """HotGraph: one graph's statements as arrays: validity on both axes, adjacency; and what is told of each."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from services.domain.graph import Entity, GraphAspect, Span, Statement
+from services.domain.graph import Entity, GraphAspect
 from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.records import Claim, Denial, End, Verdict
 from services.recall.hot.arrays import Growing, Neighbours
 from services.recall.hot.packing import (
     Nodes,
     Packed,
+    Pieces,
     Told,
     age,
     belief,
@@ -24,6 +26,7 @@ from services.recall.hot.packing import (
     within,
 )
 from services.recall.hot.spans import HotSpans, columns_of
+from services.stores.graph.plain import PlainRecords, Row, statement_of
 from services.stores.graph.port import (
     AsOf,
     NodePair,
@@ -54,6 +57,10 @@ _ENTITY_BYTES = 700
 _VERDICT_BYTES = 900
 _BYTES_HEAD = 33
 """Of a bytes object."""
+
+_FACT = 6
+_AGE = itemgetter(9, 0)
+"""Where a plain statement has its sentence, and what its place is by: who created it, then its id."""
 
 
 class OutOfOrder(Exception):
@@ -134,28 +141,23 @@ class HotGraph:
             self._has_name[place] = bool(entity_text(entity))
         return other
 
-    def put(self, records: Records) -> list[int]:
+    def put(self, records: PlainRecords) -> list[int]:
         """Adds or replaces statements with all of theirs; answers the places of those that read otherwise.
 
         Their nodes are there. Raises OutOfOrder, and is then to be thrown away.
         """
         pieces = packed(records)
+        known = [one for one in records.statements if one[0] in self._places]
+        replaced = [self._places[one[0]] for one in known]
+        fresh = [one for one in records.statements if one[0] not in self._places]
+        if fresh:
+            self._append(sorted(fresh, key=_AGE), pieces)
         retold: list[int] = []
-        replaced = np.array([self._places[id] for id in pieces if id in self._places], dtype=np.int64)
-        self._append(sorted((one for one in records.statements if one.id not in self._places), key=age))
-        there = set(replaced.tolist())
-        for one in records.statements:
-            place = self._places[one.id]
-            self._bytes -= len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
-            if place in there:
-                if self._told_at(place).statement != one:
-                    retold.append(place)
-                self._unpacked.pop(place, None)
-                self._viewed.pop(place, None)
-            self._told[place], self._records[place] = pieces[one.id].told, pieces[one.id].records
-            self._bytes += len(self._told[place]) + len(self._records[place]) + 2 * _BYTES_HEAD
-            self._has_text[place] = bool(one.fact)
-        self._put_spans(records.spans, replaced)
+        for place, one in zip(replaced, known, strict=True):
+            if self._told_at(place).statement != statement_of(one):
+                retold.append(place)
+            self._replace(place, one, pieces)
+        self._put_spans(records.spans, np.array(replaced, dtype=np.int64))
         for verdict in records.verdicts:
             self._verdicts[verdict.id] = verdict
             for side in (verdict.left, verdict.right):
@@ -163,28 +165,38 @@ class HotGraph:
         self._beside.stale()
         return retold
 
-    def _append(self, fresh: Sequence[Statement]) -> None:
+    def _append(self, fresh: Sequence[Row], pieces: Mapping[StatementId, Pieces]) -> None:
         """Gives statements their places, in their order."""
         last = (int(self._created[len(self.ids) - 1]), self.ids[-1]) if self.ids else None
-        if last is not None and fresh and age(fresh[0]) < last:
+        if last is not None and _AGE(fresh[0]) < last:
             raise OutOfOrder
         count, node_places = len(fresh), self._node_places
-        nodes = [nodes_of(one) for one in fresh]
-        self._places |= {one.id: place for place, one in enumerate(fresh, start=len(self.ids))}
-        self.ids += [one.id for one in fresh]
-        self._told += [Packed(b"")] * count
-        self._records += [Packed(b"")] * count
-        self._bytes += 2 * _BYTES_HEAD * count
-        self._subject.extend([node_places[subject] for subject, _, _ in nodes])
-        self._predicate.extend([node_places[predicate] for _, predicate, _ in nodes])
-        self._object.extend([_NONE if node is None else node_places[node] for _, _, node in nodes])
-        self._aspect.extend([_NONE if one.aspect is None else _ASPECTS[one.aspect] for one in fresh])
-        self._created.extend([one.created_at for one in fresh])
+        ids, subjects, predicates, objects, _, _, facts, aspects, _, created = zip(*fresh, strict=True)
+        self._places.update(zip(ids, range(len(self.ids), len(self.ids) + count), strict=True))
+        self.ids += ids
+        told, records = zip(*map(pieces.__getitem__, ids), strict=True)
+        self._told += told
+        self._records += records
+        self._bytes += sum(map(len, told)) + sum(map(len, records)) + 2 * _BYTES_HEAD * count
+        self._subject.extend([node_places[node] for node in subjects])
+        self._predicate.extend([node_places[node] for node in predicates])
+        self._object.extend([_NONE if node is None else node_places[node] for node in objects])
+        self._aspect.extend([_NONE if aspect is None else _ASPECTS[aspect] for aspect in aspects])
+        self._created.extend(created)
         self._hull_from.extend([NEVER[0]] * count)
         self._hull_to.extend([NEVER[1]] * count)
-        self._has_text.extend([0] * count)
+        self._has_text.extend([bool(fact) for fact in facts])
 
-    def _put_spans(self, spans: Sequence[Span], replaced: Places) -> None:
+    def _replace(self, place: int, one: Row, pieces: Mapping[StatementId, Pieces]) -> None:
+        """Puts a statement anew that has its place."""
+        told, records = pieces[one[0]]
+        self._bytes += len(told) + len(records) - len(self._told[place]) - len(self._records[place])
+        self._told[place], self._records[place] = told, records
+        self._has_text[place] = bool(one[_FACT])
+        self._unpacked.pop(place, None)
+        self._viewed.pop(place, None)
+
+    def _put_spans(self, spans: Sequence[Row], replaced: Places) -> None:
         columns = columns_of(spans, self._places)
         self._spans.put(columns, replaced)
         # Past beliefs are in the hull as well: spans only come, so it only widens.
@@ -204,12 +216,9 @@ class HotGraph:
         """Those of some nodes that are there."""
         return {id: self._entities[id] for id in ids if id in self._entities}
 
-    def names(self, one: Statement) -> tuple[str, str, str]:
-        """Of a statement's subject, predicate and object, "" for a literal; its nodes are there."""
-        subject, predicate, node = nodes_of(one)
-        entities = self._entities
-        target = "" if node is None else entities[node].name
-        return entities[subject].name, entities[predicate].name, target
+    def name(self, id: EntityId) -> str:
+        """Of a node that is there."""
+        return self._entities[id].name
 
     def records(self, ids: Iterable[StatementId]) -> Records:
         places = [self._places[id] for id in dict.fromkeys(ids) if id in self._places]
@@ -387,4 +396,4 @@ class HotGraph:
         )
 
 
-_ASPECTS: Mapping[GraphAspect, int] = {aspect: number for number, aspect in enumerate(GraphAspect)}
+_ASPECTS: Mapping[str, int] = {aspect.value: number for number, aspect in enumerate(GraphAspect)}

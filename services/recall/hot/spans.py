@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from services.domain.graph import Span
 from services.domain.ids import StatementId
-from services.recall.hot.packing import OPEN, starts, stops, within
+from services.recall.hot.packing import within
+from services.stores.graph.plain import OPEN, Row
 from services.stores.graph.port import AsOf
 
 Mask = npt.NDArray[np.bool_]
@@ -18,19 +18,9 @@ Columns = npt.NDArray[np.int64]
 _SPAN_BYTES = 40
 
 
-def columns_of(spans: Iterable[Span], places: Mapping[StatementId, int]) -> Columns:
-    """The spans of statements that have a place, one a column; what is open or not known as in `packing`."""
-    rows = [
-        (
-            place,
-            starts(span),
-            stops(span),
-            span.known_from,
-            OPEN if span.known_to is None else span.known_to,
-        )
-        for span in spans
-        if (place := places.get(span.statement)) is not None
-    ]
+def columns_of(spans: Iterable[Row], places: Mapping[StatementId, int]) -> Columns:
+    """The spans of statements that have a place, one a column; rows as in PlainRecords."""
+    rows = [(place, *span[2:6]) for span in spans if (place := places.get(span[0])) is not None]
     return np.array(rows, dtype=np.int64).reshape(-1, 5).T
 
 

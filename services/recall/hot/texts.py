@@ -1,16 +1,15 @@
 """HotTexts: one graph's passages, packed, with what is told of their episodes, and what filters a search."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from services.domain.ids import EpisodeId, PassageId
-from services.domain.memory import Passage, Role
+from services.domain.memory import Passage
 from services.recall.hot.arrays import Growing
 from services.recall.hot.packing import Packed, pack, unpacked
-from services.stores.memory.following import Said
+from services.stores.memory.following import PlainPassage, Said, passage_of
 from services.stores.vectors.port import VectorFilter
 from services.stores.vectors.rows import digest, passage_text
 
@@ -53,21 +52,19 @@ class HotTexts:
     def episodes_held(self) -> frozenset[EpisodeId]:
         return frozenset(self._episodes)
 
-    def put(self, episodes: Iterable[EpisodeId], passages: Iterable[tuple[Passage, Said, bool]]) -> None:
+    def put(self, episodes: Iterable[EpisodeId], passages: Sequence[tuple[PlainPassage, Said, bool]]) -> None:
         """Adds episodes with their passages, each with whether it is searched for; once."""
         self._episodes.update(episodes)
-        told = list(passages)
-        for passage, said, _ in told:
-            self._places[passage.id] = len(self.ids)
-            self.ids.append(passage.id)
-            piece = pack(_passage(passage))
-            self._passages.append(piece)
-            self._bytes += len(piece)
-            self._said.append(said)
-            if passage.held:
-                self.held.append(passage.id)
-        self._said_at.extend([said.at for _, said, _ in told])
-        self._searchable.extend([searchable for _, _, searchable in told])
+        ids = [passage.id for passage, _, _ in passages]
+        self._places.update(zip(ids, range(len(self.ids), len(self.ids) + len(ids)), strict=True))
+        self.ids += ids
+        pieces = [pack(passage[1:]) for passage, _, _ in passages]
+        self._passages += pieces
+        self._bytes += sum(map(len, pieces))
+        self._said += [said for _, said, _ in passages]
+        self.held += [passage.id for passage, _, _ in passages if passage.held]
+        self._said_at.extend([said.at for _, said, _ in passages])
+        self._searchable.extend([searchable for _, _, searchable in passages])
 
     def passages(self, ids: Iterable[PassageId]) -> list[Passage]:
         return [self._at(self._places[id]) for id in dict.fromkeys(ids) if id in self._places]
@@ -102,13 +99,5 @@ class HotTexts:
         return mask
 
 
-def _passage(one: Passage) -> tuple[Any, ...]:
-    where = one.episode, one.position, one.text, one.start, one.end
-    return *where, one.hash, one.speaker, str(one.role.value), one.message_id, one.said_at, one.held
-
-
 def _passage_of(id: PassageId, piece: Packed) -> Passage:
-    episode, position, text, start, end, hash, speaker, role, message_id, said_at, held = unpacked(piece)
-    return Passage(
-        id, episode, position, text, start, end, hash, speaker, Role(role), message_id, said_at, held
-    )
+    return passage_of(PlainPassage(id, *unpacked(piece)))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from services.domain.ids import DocumentId, EpisodeId, SessionId
+from services.domain.ids import DocumentId, EpisodeId, PassageId, SessionId
 from services.domain.instants import Instant
-from services.domain.memory import Episode, Passage
+from services.domain.memory import Episode, Passage, Role
 from services.domain.scope import Scope
 
 
@@ -41,6 +41,35 @@ def said_of(passage: Passage, episode: Episode) -> Said:
     return Said(at, episode.id, episode.created_at, episode.session, episode.document)
 
 
+class PlainPassage(NamedTuple):
+    """A Passage, which see, as a tuple: of a whole graph's few are shown, and all are read."""
+
+    id: PassageId
+    episode: EpisodeId
+    position: int
+    text: str
+    start: int
+    end: int
+    hash: str
+    speaker: str
+    role: str
+    """The value of a Role."""
+    message_id: str
+    said_at: Instant | None
+    held: bool
+
+
+def plain_passage(one: Passage) -> PlainPassage:
+    where = one.id, one.episode, one.position, one.text, one.start, one.end
+    who = one.hash, one.speaker, str(one.role.value)
+    return PlainPassage(*where, *who, one.message_id, one.said_at, one.held)
+
+
+def passage_of(one: PlainPassage) -> Passage:
+    where = one.id, one.episode, one.position, one.text, one.start, one.end
+    return Passage(*where, one.hash, one.speaker, Role(one.role), one.message_id, one.said_at, one.held)
+
+
 class FollowedTexts(Protocol):
     """Part of TextStore, which see."""
 
@@ -50,6 +79,6 @@ class FollowedTexts(Protocol):
 
     async def passages_in(
         self, scope: Scope, episodes: Sequence[EpisodeId]
-    ) -> Sequence[tuple[Passage, Said]]:
+    ) -> Sequence[tuple[PlainPassage, Said]]:
         """The passages of some episodes, by episode as asked, then by position; a deleted one has none."""
         ...

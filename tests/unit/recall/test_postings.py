@@ -33,7 +33,7 @@ def test_a_term_is_where_its_documents_are_whether_they_are_sorted_in_or_not(
 def test_what_came_is_sorted_in_once_it_is_much() -> None:
     found = Postings()
     words = postings.LEAST_FRESH // 2
-    for place in range(4):
+    for place in range(3):
         found.add(place, [7] * words, [words])
         places, often = found.of(7)
         assert places.tolist() == list(range(place + 1))

@@ -85,13 +85,13 @@ async def _positions(
     id = schema.statements.c.id
     query = select(CREATED, id).order_by(created_at, id).limit(page.size + 1)
     if page.after:
-        query = query.where(_is_after(created_at, *_position(page.after)))
+        query = query.where(_is_after(created_at, *position(page.after)))
     found: set[Position] = set()
     for condition in conditions:
         rows = await connection.execute(query.where(condition))
         found.update((created, statement) for created, statement in rows)
     items = sorted(found)[: page.size]
-    return Listed(items, _token(items[-1]) if len(found) > page.size else "")
+    return Listed(items, token(items[-1]) if len(found) > page.size else "")
 
 
 def _is_after(created_at: ColumnElement[int], revision: int, id: str) -> ColumnElement[bool]:
@@ -99,12 +99,14 @@ def _is_after(created_at: ColumnElement[int], revision: int, id: str) -> ColumnE
     return and_(created_at >= revision, or_(created_at > revision, later_id))
 
 
-def _token(position: Position) -> str:
-    return f"{position[0]}.{position[1]}"
+def token(at: Position) -> str:
+    """A position as text, for who asks for what comes after it."""
+    return f"{at[0]}.{at[1]}"
 
 
-def _position(token: str) -> Position:
-    revision, dot, id = token.partition(".")
+def position(text: str) -> Position:
+    """What `token` made. Raises ValueError for what it did not."""
+    revision, dot, id = text.partition(".")
     if not dot or not revision.isdecimal() or int(revision) > OPEN or not is_storable(id):
         raise ValueError("not a position in a list of statements")
     return int(revision), id

@@ -29,6 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.domain.graph import Entity, EntityType, Literal, Span, Statement
 from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.instants import Interval
+from services.domain.records import Verdict
 from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
 from services.stores.graph.port import Alias, AsOf, Counts, Records, StatementView
@@ -222,7 +223,7 @@ async def records(connection: AsyncConnection, scope: Scope, ids: Sequence[State
         claims=claims,
         ends=ends,
         denials=denials,
-        verdicts=await _verdicts(connection, scope, ids),
+        verdicts=await verdicts(connection, scope, ids),
         spans=await _of(
             connection,
             schema.spans,
@@ -301,8 +302,9 @@ def _said_by(dialect: str, column: str) -> CompoundSelect[Any]:
     return union_all(*map(part, tables))
 
 
-async def _verdicts(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> list[Any]:
-    found: dict[str, Any] = {}
+async def verdicts(connection: AsyncConnection, scope: Scope, ids: Sequence[StatementId]) -> list[Verdict]:
+    """Those on some statements, in the order recorded."""
+    found: dict[str, Verdict] = {}
     dialect = connection.dialect.name
     for chunk in id_chunks(ids, most_of(dialect)):
         asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
@@ -320,10 +322,8 @@ def _verdicts_on(dialect: str) -> CompoundSelect[Any]:
 async def of_episode(connection: AsyncConnection, scope: Scope, episode: EpisodeId) -> Records:
     claims, ends, denials = await _said(connection, "episode", scope, [episode])
     by_record = ("recorded_at", "id")
-    verdicts = await _of(
-        connection, schema.verdicts, "episode", scope, [episode], values.verdict_of, by_record
-    )
-    return Records(statements=(), claims=claims, ends=ends, denials=denials, verdicts=verdicts, spans=())
+    judged = await _of(connection, schema.verdicts, "episode", scope, [episode], values.verdict_of, by_record)
+    return Records(statements=(), claims=claims, ends=ends, denials=denials, verdicts=judged, spans=())
 
 
 async def hulls(

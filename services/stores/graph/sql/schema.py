@@ -5,13 +5,10 @@ from pathlib import Path
 from sqlalchemy import Boolean, Column, Double, ForeignKeyConstraint, Index, MetaData, SmallInteger, Table
 from sqlalchemy.schema import SchemaItem
 
+from services.stores.graph.plain import OPEN as OPEN
+from services.stores.graph.plain import UNKNOWN_START as UNKNOWN_START
 from services.stores.sql.migrations import Schema
 from services.stores.sql.rows import Int64, Key, Prose
-
-# Beyond every instant and revision, so that what is stored is told apart from what is absent.
-UNKNOWN_START = -(2**63)
-OPEN = 2**63 - 1
-"""An open end, in world time and in system time."""
 
 metadata = MetaData()
 SCHEMA = Schema("graph", metadata, Path(__file__).parent / "migrations")

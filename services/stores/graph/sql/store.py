@@ -9,6 +9,7 @@ from services.domain.graph import Entity
 from services.domain.ids import EntityId, EpisodeId, Revision, StatementId
 from services.domain.instants import Interval
 from services.domain.scope import Scope
+from services.stores.graph.plain import PlainPage
 from services.stores.graph.port import (
     NOBODY,
     Alias,
@@ -24,7 +25,7 @@ from services.stores.graph.port import (
     Step,
     Together,
 )
-from services.stores.graph.sql import entities, erasing, lists, reads, schema, walks, writes
+from services.stores.graph.sql import bulk, entities, erasing, lists, reads, schema, walks, writes
 from services.stores.graph.sql.pairs import statements_of_pairs
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
@@ -140,6 +141,11 @@ class SqlGraphStore:
     async def scan(self, scope: Scope, page: Page) -> Listed[StatementId]:
         async with self._database.read(scope) as connection:
             return await lists.scan(connection, scope, page)
+
+    async def scan_plain(self, scope: Scope, page: Page) -> PlainPage:
+        """See ScansPlain in services/stores/graph/plain.py."""
+        async with self._database.read(scope) as connection:
+            return await bulk.scan_plain(connection, scope, page)
 
     async def counts(self, scope: Scope, known_at: Revision) -> Counts:
         async with self._database.read(scope) as connection:

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, and_, bindparam, select
+from sqlalchemy import Select, and_, bindparam, func, select
 
 from services.domain.ids import EpisodeId
-from services.domain.memory import Passage
 from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
-from services.stores.memory.following import Said
-from services.stores.memory.sql import schema, values
+from services.stores.memory.following import PlainPassage, Said
+from services.stores.memory.sql import schema
 from services.stores.sql.database import Database
 from services.stores.sql.one_of import listed, most_of, one_of
 from services.stores.storable import is_storable
@@ -32,29 +31,30 @@ class SqlFollowedTexts:
 
     async def passages_in(
         self, scope: Scope, episodes: Sequence[EpisodeId]
-    ) -> Sequence[tuple[Passage, Said]]:
-        found: dict[str, list[tuple[Passage, Said]]] = defaultdict(list)
+    ) -> Sequence[tuple[PlainPassage, Said]]:
+        found: dict[str, list[tuple[PlainPassage, Said]]] = defaultdict(list)
         async with self._database.read(scope) as connection:
             dialect = connection.dialect.name
             for chunk in in_chunks(filter(is_storable, episodes), most_of(dialect)):
                 asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
-                for row in (await connection.execute(_in_episodes(dialect), asked)).mappings().all():
-                    found[row["episode"]].append((values.passage_of(row), _said(row)))
+                for row in await connection.execute(_in_episodes(dialect), asked):
+                    passage = PlainPassage._make([*row[:_HELD], bool(row[_HELD])])
+                    found[passage.episode].append((passage, Said._make(row[_HELD + 1 :])))
         return [each for id in dict.fromkeys(episodes) for each in found[id]]
 
 
-def _said(row: RowMapping) -> Said:
-    at = row["reference_time"] if row["said_at"] is None else row["said_at"]
-    return Said(at, row["episode"], row["created_at"], row["session"], row["document"])
+_HELD = PlainPassage._fields.index("held")
+"""The last; where it is not kept, nothing is held."""
 
 
 @cache
 def _in_episodes(dialect: str) -> Select[Any]:
-    """The passages of some episodes with what is told of those; made once."""
-    told = (_EPISODES.reference_time, _EPISODES.created_at, _EPISODES.session, _EPISODES.document)
+    """The passages of some episodes with what is told of those, as of `Said`; made once."""
+    at = func.coalesce(_PASSAGES.said_at, _EPISODES.reference_time)
+    told = (at, _EPISODES.id, _EPISODES.created_at, _EPISODES.session, _EPISODES.document)
     theirs = and_(_EPISODES.scope == _PASSAGES.scope, _EPISODES.id == _PASSAGES.episode)
     return (
-        select(schema.passages, *told)
+        select(*(_PASSAGES[name] for name in PlainPassage._fields), *told)
         .select_from(schema.passages.join(schema.episodes, theirs))
         .where(_PASSAGES.scope == bindparam("in_scope"), one_of(dialect, _PASSAGES.episode, "ids"))
         .order_by(_PASSAGES.episode, _PASSAGES.position, _PASSAGES.id)
