@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.recall.hot.arrays import Matrix
-from services.recall.hot.packing import OPEN
 from services.recall.hot.spans import Columns, HotSpans
+from services.stores.graph.plain import OPEN
 from services.stores.graph.port import AsOf
 
 Row = tuple[int, int, int, int, int]

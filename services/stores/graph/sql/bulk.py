@@ -71,7 +71,7 @@ async def _of(
 
 
 async def _tuples(connection: AsyncConnection, query: Select[Any], asked: dict[str, Any]) -> list[Row]:
-    return [tuple(row) for row in await connection.execute(query, asked)]
+    return [tuple(row) for row in (await connection.execute(query, asked)).all()]
 
 
 @cache

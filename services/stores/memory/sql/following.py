@@ -37,7 +37,7 @@ class SqlFollowedTexts:
             dialect = connection.dialect.name
             for chunk in in_chunks(filter(is_storable, episodes), most_of(dialect)):
                 asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
-                for row in await connection.execute(_in_episodes(dialect), asked):
+                for row in (await connection.execute(_in_episodes(dialect), asked)).all():
                     passage = PlainPassage._make([*row[:_HELD], bool(row[_HELD])])
                     found[passage.episode].append((passage, Said._make(row[_HELD + 1 :])))
         return [each for id in dict.fromkeys(episodes) for each in found[id]]
