@@ -9,7 +9,7 @@ from services.domain.errors import RevisionNotReady
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
-from services.stores.memory.following import NO_TEXTS, TextState
+from services.stores.memory.following import UNCHANGED, TextChanges
 from services.stores.memory.port import Head, RevisionLog
 
 WAIT_SECONDS = 2.0
@@ -30,7 +30,7 @@ class Known:
     current: Revision
     saved_until: Instant | None = None
     begun_at: Instant | None = None
-    texts: TextState = NO_TEXTS
+    texts: TextChanges = UNCHANGED
     """Which texts there are now."""
     archives: bool = True
     """Whether anything was ever archived."""

@@ -17,7 +17,7 @@ from services.recall.hot.voices import HotVoices
 from services.recall.revisions import Known
 from services.recall.terms import terms
 from services.recall.turns import Turns
-from services.stores.memory.following import PlainPassage, Said, TextState
+from services.stores.memory.following import PlainPassage, Said, TextChanges
 from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, VectorStore
@@ -50,7 +50,7 @@ class TextsIndex:
         self._vectors = vectors
         self._scope = scope
         self._max_bytes = max_bytes
-        self._state: TextState | None = None
+        self._state: TextChanges | None = None
         self._revision: Revision | None = None
         self.texts = HotTexts()
         self.voices = HotVoices()
@@ -88,7 +88,7 @@ class TextsIndex:
             await self._follow_voice(revision)
         await self._follow_vectors()
 
-    async def _follow_texts(self, state: TextState) -> bool:
+    async def _follow_texts(self, state: TextChanges) -> bool:
         """Adds what came. False when something went: whatever held it must go."""
         kept = await self._text.kept(self._scope)
         held = self.texts.episodes_held

@@ -1,28 +1,18 @@
 """The port of who keeps a graph's texts in memory: what tells that they changed, and what came since."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, NewType, Protocol
 
 from services.domain.ids import DocumentId, EpisodeId, PassageId, SessionId
 from services.domain.instants import Instant
 from services.domain.memory import Episode, Passage, Role
 from services.domain.scope import Scope
 
+TextChanges = NewType("TextChanges", int)
+"""How often episodes or passages of a graph came, moved or went: where two of one generation of the graph are
+equal, these are the same."""
 
-@dataclass(frozen=True, slots=True)
-class TextState:
-    """How many episodes were ever saved, and how many passages there are.
-
-    Two equal states of one generation of a graph are the same texts: the first number never falls, and where
-    it stays nothing comes, so that whatever goes lowers the second.
-    """
-
-    saved: int = 0
-    passages: int = 0
-
-
-NO_TEXTS = TextState()
+UNCHANGED = TextChanges(0)
 
 
 class Said(NamedTuple):

@@ -37,7 +37,7 @@ from services.stores.memory.documents import DocumentTexts
 from services.stores.memory.documents import EpisodeFilter as EpisodeFilter
 from services.stores.memory.fences import ErasableMemory as ErasableMemory
 from services.stores.memory.fences import FenceStore as FenceStore
-from services.stores.memory.following import NO_TEXTS, FollowedTexts, TextState
+from services.stores.memory.following import UNCHANGED, FollowedTexts, TextChanges
 from services.stores.memory.readings import ReadingStore as ReadingStore
 from services.stores.memory.summaries import SummaryStore as SummaryStore
 from services.stores.paging import Listed, Page
@@ -202,7 +202,7 @@ class Head:
 
     current: Revision
     generation: int = 0
-    texts: TextState = NO_TEXTS
+    texts: TextChanges = UNCHANGED
     archives: bool = True
     labels: bool = True
 

@@ -54,6 +54,14 @@ async def insert_or_update(
         await connection.execute(updating, _ordered(table, rows))
 
 
+async def insert_or_add(connection: AsyncConnection, table: Table, row: Row, column: str) -> None:
+    """Inserts a row; where its primary key is there already, its `column` is added to what is there.
+
+    Raises UnstorableText before sending anything.
+    """
+    await connection.execute(_adding(connection.dialect.name, table, column), _ordered(table, [row]))
+
+
 def check_storable(rows: Iterable[Row]) -> None:
     """Raises UnstorableText if a text of these rows can't be stored. Names the column, never the text."""
     for row in rows:
@@ -77,6 +85,17 @@ def _inserting(dialect: str, table: Table) -> Insert:
 def _updating(dialect: str, table: Table, update: tuple[str, ...]) -> Insert:
     """Made once, as `_inserting`."""
     return _update(dialect, table, update, None)
+
+
+@cache
+def _adding(dialect: str, table: Table, column: str) -> Insert:
+    """Made once, as `_inserting`."""
+    insert = _dialect(dialect).insert(table)
+    adding: Insert = insert.on_conflict_do_update(
+        index_elements=list(table.primary_key.columns),
+        set_={column: table.c[column] + insert.excluded[column]},
+    )
+    return adding
 
 
 def _update(dialect: str, table: Table, update: tuple[str, ...], where: ColumnElement[bool] | None) -> Insert:

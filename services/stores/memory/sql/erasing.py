@@ -9,6 +9,7 @@ from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
 from services.stores.memory.fences import Purged, Rewritten
 from services.stores.memory.sql import schema, values
+from services.stores.memory.sql.following import count_change
 from services.stores.memory.sql.staging import CLOSED
 from services.stores.memory.sql.values import digest
 from services.stores.sql.rows import check_storable
@@ -58,6 +59,7 @@ async def rewrite(connection: AsyncConnection, scope: Scope, rewritten: Rewritte
         )
         await connection.execute(update(versions).where(that).values(**changed))
     await _delete(connection, scope, schema.passages, schema.passages.c.id, rewritten.passages)
+    await count_change(connection, scope)
 
 
 async def _delete(

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import Select, and_, bindparam, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import EpisodeId
 from services.domain.scope import Scope
@@ -14,6 +15,7 @@ from services.stores.memory.following import PlainPassage, Said
 from services.stores.memory.sql import schema
 from services.stores.sql.database import Database
 from services.stores.sql.one_of import listed, most_of, one_of
+from services.stores.sql.rows import insert_or_add
 from services.stores.storable import is_storable
 
 _EPISODES, _PASSAGES = schema.episodes.c, schema.passages.c
@@ -41,6 +43,14 @@ class SqlFollowedTexts:
                     passage = PlainPassage._make([*row[:_HELD], bool(row[_HELD])])
                     found[passage.episode].append((passage, Said._make(row[_HELD + 1 :])))
         return [each for id in dict.fromkeys(episodes) for each in found[id]]
+
+
+async def count_change(connection: AsyncConnection, scope: Scope) -> None:
+    """Of episodes or passages, in the transaction that changed them.
+
+    Last in it: those who write to the same graph wait for each other from here to the end.
+    """
+    await insert_or_add(connection, schema.text_changes, {"scope": scope.key, "changes": 1}, "changes")
 
 
 _HELD = PlainPassage._fields.index("held")

@@ -24,7 +24,7 @@ from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
 from services.stores.errors import WriteConflict
-from services.stores.memory.following import TextState
+from services.stores.memory.following import TextChanges
 from services.stores.memory.port import Decision, Head, LogState, RevisionEntry
 from services.stores.memory.sql import schema
 from services.stores.memory.sql.decisions import decision_rows
@@ -51,9 +51,9 @@ class SqlRevisionLog:
     async def head(self, scope: Scope) -> Head:
         async with self._database.read(scope) as connection:
             asked = await connection.execute(_head(), {"in_scope": scope.key})
-            current, generation, saved, passages, archives, labels = asked.one()
-        texts = TextState(saved, passages)
-        return Head(Revision(current or 0), generation or 0, texts, bool(archives), bool(labels))
+            current, generation, texts, archives, labels = asked.one()
+        changes = TextChanges(texts or 0)
+        return Head(Revision(current or 0), generation or 0, changes, bool(archives), bool(labels))
 
     async def pending(self, scope: Scope) -> RevisionEntry | None:
         async with self._database.read(scope) as connection:
@@ -171,15 +171,12 @@ def _head() -> Select[Any]:
     published = and_(_REVISIONS.scope == this, _REVISIONS.published.is_(True))
     latest = select(_REVISIONS.revision).where(published).order_by(_REVISIONS.revision.desc()).limit(1)
     generation = select(schema.fences.c.generation).where(schema.fences.c.scope == this)
-    counts = [
-        select(func.count()).select_from(table).where(table.c.scope == this)
-        for table in (schema.episodes, schema.passages)
-    ]
+    changes = select(schema.text_changes.c.changes).where(schema.text_changes.c.scope == this)
     any_of = [
         select(table.c.scope).where(table.c.scope == this).exists()
         for table in (schema.archive, schema.summaries.session_labels)
     ]
-    return select(*(part.scalar_subquery() for part in (latest, generation, *counts)), *any_of)
+    return select(*(part.scalar_subquery() for part in (latest, generation, changes)), *any_of)
 
 
 @cache

@@ -105,6 +105,13 @@ versions = Table(
     Index("memory_versions_job", "scope", "job"),
 )
 
+text_changes = Table(
+    "memory_text_changes",
+    metadata,
+    _scope(),
+    Column("changes", Int64, nullable=False, doc="how often episodes or passages came, moved or went"),
+)
+
 fences = Table(
     "memory_fences",
     metadata,

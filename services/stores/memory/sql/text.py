@@ -19,7 +19,7 @@ from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.documents import SqlDocumentTexts
 from services.stores.memory.sql.fences import pass_fence
-from services.stores.memory.sql.following import SqlFollowedTexts
+from services.stores.memory.sql.following import SqlFollowedTexts, count_change
 from services.stores.memory.sql.known import check_unknown
 from services.stores.memory.sql.staging import CLOSED
 from services.stores.memory.sql.values import Stored, digest
@@ -77,8 +77,10 @@ class SqlTextStore(SqlDocumentTexts, SqlFollowedTexts):
                 await _check_owner(connection, scope, version)
             if unknown:
                 await check_unknown(connection, scope, episodes, passages)
-            await insert_new(connection, schema.episodes, episode_rows)
-            await _save_passages(connection, scope, passages)
+            came = await insert_new(connection, schema.episodes, episode_rows)
+            came += await _save_passages(connection, scope, passages)
+            if came:
+                await count_change(connection, scope)
 
     async def episodes(self, scope: Scope, ids: Sequence[EpisodeId]) -> Sequence[Episode]:
         return await self._by_id(scope, schema.episodes, ids, values.episode_of)
@@ -193,13 +195,18 @@ class SqlTextStore(SqlDocumentTexts, SqlFollowedTexts):
         if not is_storable(episode):
             return False
         async with self._database.write(scope) as connection:
-            return await _delete(connection, scope, episode, at) is not None
+            gone = await _delete(connection, scope, episode, at) is not None
+            if gone:
+                await count_change(connection, scope)
+        return gone
 
     async def delete_episodes(self, scope: Scope, episodes: Sequence[EpisodeId], at: Instant) -> TextGone:
         async with self._database.write(scope) as connection:
             ids = sorted({id for id in episodes if is_storable(id)})
             gone = [await _delete(connection, scope, id, at) for id in ids]
-        removed = [passages for passages in gone if passages is not None]
+            removed = [passages for passages in gone if passages is not None]
+            if removed:
+                await count_change(connection, scope)
         return TextGone(len(removed), sum(removed))
 
     async def mark_unlearned(self, scope: Scope, episode: EpisodeId, at: Instant) -> None:
@@ -326,7 +333,8 @@ async def _check_owner(connection: AsyncConnection, scope: Scope, version: Docum
         raise WriteConflict("another job saved this version of the document")
 
 
-async def _save_passages(connection: AsyncConnection, scope: Scope, passages: Sequence[Passage]) -> None:
+async def _save_passages(connection: AsyncConnection, scope: Scope, passages: Sequence[Passage]) -> int:
+    """How many are new."""
     episodes: dict[str, Stored] = {}
     for chunk in _id_chunks(passage.episode for passage in passages):
         # Locked until the end: a deletion that runs at the same time comes before or after the whole save.
@@ -344,7 +352,7 @@ async def _save_passages(connection: AsyncConnection, scope: Scope, passages: Se
         for passage in passages
         if episodes[passage.episode]["deleted_at"] is None
     ]
-    await insert_new(connection, schema.passages, rows)
+    return await insert_new(connection, schema.passages, rows)
 
 
 async def _delete(connection: AsyncConnection, scope: Scope, episode: EpisodeId, at: Instant) -> int | None:
