@@ -242,7 +242,7 @@ class FactsIndex:
 
     # Vectors
 
-    def nearest(
+    async def nearest(
         self, collection: Collection, vectors: Sequence[Vector], limit: int, where: VectorFilter
     ) -> list[list[Hit]] | None:
         """The nearest of its statements or entities to each vector; None while it lacks any of theirs."""
@@ -253,7 +253,7 @@ class FactsIndex:
         mask = self.hot.named()
         if collection is Collection.STATEMENTS:
             ids, mask = self.hot.ids, self.hot.searched(where) & self._hot_places()
-        return [near.search(ids, vector, limit, mask) for vector in vectors]
+        return await near.search(ids, vectors, limit, mask)
 
     def _hot_places(self) -> npt.NDArray[np.bool_]:
         """False where what stands there is archived."""

@@ -157,7 +157,7 @@ class TextsIndex:
 
     # Vectors
 
-    def nearest(
+    async def nearest(
         self, collection: Collection, vectors: Sequence[Vector], limit: int, where: VectorFilter
     ) -> list[list[Hit]] | None:
         """The nearest of its passages or sentences to each vector; None while it lacks any of theirs."""
@@ -168,7 +168,7 @@ class TextsIndex:
         mask = self.voices.searched(where)
         if collection is Collection.PASSAGES:
             ids, mask = self.texts.ids, self.texts.searched(where)
-        return [near.search(ids, vector, limit, mask) for vector in vectors]
+        return await near.search(ids, vectors, limit, mask)
 
     async def _follow_vectors(self) -> None:
         rows = len(self.texts) + len(self.voices)

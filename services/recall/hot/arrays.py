@@ -1,6 +1,7 @@
 """Arrays that grow: columns by place, the statements beside each node, vectors by place."""
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,8 +75,38 @@ class Neighbours:
         self._starts = np.searchsorted(nodes[order], np.arange(count + 1))
 
 
+class Rows(NamedTuple):
+    """Some rows of a matrix as they are at one moment: unit vectors by place, and the places meant."""
+
+    held: npt.NDArray[np.float32]
+    places: Ints
+
+    def nearest(self, vector: Vector, limit: int, ids: Sequence[str], digits: int) -> list[tuple[str, float]]:
+        """The nearest of the places with their cosines, rounded; best first, equal ones by id.
+
+        May run in another thread than what puts vectors.
+        """
+        length = float(np.linalg.norm(vector)) or 1.0
+        asked = np.asarray(vector, dtype=np.float32) / np.float32(length)
+        # Row by row, not as a product of BLAS: its threads wait for each other longer than one alone takes.
+        scores, places = np.vecdot(self.held, asked)[self.places], self.places
+        if len(places) > limit:
+            least = np.partition(scores, len(places) - limit)[len(places) - limit]
+            # What is rounded to the same score as the last one is compared by id.
+            near = scores >= least - 10.0**-digits
+            places, scores = places[near], scores[near]
+        # A product of a float of 24 bits and a power of ten is exact in one of 53: it rounds as `round` does.
+        scale = 10.0**digits
+        rounded = np.rint(np.clip(scores.astype(np.float64), -1.0, 1.0) * scale) / scale
+        found = sorted(zip((-rounded).tolist(), [ids[place] for place in places.tolist()], strict=True))
+        return [(id, -score) for score, id in found[:limit]]
+
+
 class Matrix:
-    """Unit vectors by place, shape (places, dimension); a place may have none."""
+    """Unit vectors by place, shape (places, dimension); a place may have none.
+
+    A vector that is there is never written over: who reads `Rows` of before sees what they had.
+    """
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -103,6 +134,8 @@ class Matrix:
             return
         self._grow(max(places) + 1)
         stacked = np.stack(vectors).astype(np.float32, copy=False)
+        if self._held[places].any():
+            self._held = self._held.copy()
         self._held[places] = stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
         self._has[places] = True
 
@@ -111,28 +144,11 @@ class Matrix:
         if place < len(self._has):
             self._has[place] = False
 
-    def best(
-        self, vector: Vector, limit: int, mask: npt.NDArray[np.bool_], ids: Sequence[str], digits: int
-    ) -> list[tuple[str, float]]:
-        """The nearest of the places in the mask with their cosines, rounded; best first, equal ones by id."""
+    def rows(self, mask: npt.NDArray[np.bool_]) -> Rows:
+        """Those of the mask that have a vector, as they are now."""
         size = len(mask)
         self._grow(size)
-        length = float(np.linalg.norm(vector)) or 1.0
-        asked = np.asarray(vector, dtype=np.float32) / np.float32(length)
-        # Row by row, not as a product of BLAS: its threads wait for each other longer than one alone takes.
-        cosines = np.vecdot(self._held[:size], asked)
-        places = np.flatnonzero(mask & self._has[:size])
-        scores = cosines[places]
-        if len(places) > limit:
-            least = np.partition(scores, len(places) - limit)[len(places) - limit]
-            # What is rounded to the same score as the last one is compared by id.
-            near = scores >= least - 10.0**-digits
-            places, scores = places[near], scores[near]
-        # A product of a float of 24 bits and a power of ten is exact in one of 53: it rounds as `round` does.
-        scale = 10.0**digits
-        rounded = np.rint(np.clip(scores.astype(np.float64), -1.0, 1.0) * scale) / scale
-        found = sorted(zip((-rounded).tolist(), [ids[place] for place in places.tolist()], strict=True))
-        return [(id, -score) for score, id in found[:limit]]
+        return Rows(self._held[:size], np.flatnonzero(mask & self._has[:size]))
 
     def _grow(self, size: int) -> None:
         if size <= len(self._has):

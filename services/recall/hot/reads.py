@@ -250,7 +250,7 @@ class VectorSearches:
         asked = (*where.subjects, *where.sessions, *where.ids)
         assert not asked, "no question asks by these"
         index = self._index(scope, collection) if self._hot else None
-        found = None if index is None else index.nearest(collection, vectors, limit, where)
+        found = None if index is None else await index.nearest(collection, vectors, limit, where)
         if found is None:
             return await self._vectors.search(scope, collection, vectors, limit, where, consistency)
         return found

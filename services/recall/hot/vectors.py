@@ -21,6 +21,8 @@ Mask = npt.NDArray[np.bool_]
 AT_ONCE = 256
 """So few missing vectors are waited for; more are loaded while questions go to the vector store."""
 BATCH = 100
+APART = 16_384
+"""Rows from which a search leaves the event loop: searches of one question then run beside each other."""
 LATER_SECONDS = 1.0
 """How long many rows are left while the question that met the graph is answered. Milvus Lite does one thing
 at a time: a search waits for a batch that is being read, so batches are small and come after it."""
@@ -39,13 +41,15 @@ class HotVectors:
         collection: Collection,
         digest: Callable[[int], str],
         seconds: Callable[[], float] = time.monotonic,
+        apart: int = APART,
     ) -> None:
-        """`digest` is of the text at a place: a row of another text counts as missing."""
+        """`digest` is of the text at a place: a row of another text counts as missing. `apart`: see APART."""
         self._store = store
         self._scope = scope
         self._collection = collection
         self._digest = digest
         self._seconds = seconds
+        self._apart = apart
         self._matrix = Matrix(store.dimension)
         self._loading: asyncio.Task[None] | None = None
         self._pause = FIRST_PAUSE_SECONDS
@@ -85,10 +89,17 @@ class HotVectors:
         if self._loading is not None:
             await self._loading
 
-    def search(self, ids: Sequence[str], vector: Vector, limit: int, mask: Mask) -> list[Hit]:
-        """The nearest rows of the mask, best first; only while `whole`."""
-        found = self._matrix.best(vector, limit, mask, ids, SCORE_DIGITS)
-        return [Hit(id, score) for id, score in found]
+    async def search(
+        self, ids: Sequence[str], vectors: Sequence[Vector], limit: int, mask: Mask
+    ) -> list[list[Hit]]:
+        """The nearest rows of the mask to each vector, best first; only while `whole`."""
+        rows = self._matrix.rows(mask)
+
+        def found() -> list[list[Hit]]:
+            every = (rows.nearest(vector, limit, ids, SCORE_DIGITS) for vector in vectors)
+            return [[Hit(id, score) for id, score in hits] for hits in every]
+
+        return found() if len(mask) < self._apart else await asyncio.to_thread(found)
 
     async def _load_later(self, rows: Sequence[tuple[int, str]]) -> None:
         await asyncio.sleep(LATER_SECONDS)

@@ -8,8 +8,12 @@ from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.recall.hot.arrays import Matrix
 from services.recall.hot.spans import Columns, HotSpans
+from services.recall.hot.vectors import HotVectors
 from services.stores.graph.plain import OPEN
 from services.stores.graph.port import AsOf
+from services.stores.vectors.port import Collection, VectorFilter, VectorRow
+from tests.builders import a_scope
+from tests.doubles.vectors import ArrayVectorStore
 
 Row = tuple[int, int, int, int, int]
 SMALL = st.integers(0, 6)
@@ -42,8 +46,37 @@ def test_cosines_are_rounded_as_the_store_rounds_them() -> None:
     matrix, ids = Matrix(8), [f"{number:03}" for number in range(200)]
     matrix.put(range(200), list(vectors))
     asked = vectors[7] / np.linalg.norm(vectors[7])
-    found = matrix.best(asked, 200, np.ones(200, dtype=np.bool_), ids, 2)
+    found = matrix.rows(np.ones(200, dtype=np.bool_)).nearest(asked, 200, ids, 2)
     held = np.vecdot(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), asked)
     told = [(id, round(min(1.0, max(-1.0, float(cosine))), 2)) for id, cosine in zip(ids, held, strict=True)]
     assert found == sorted(told, key=lambda hit: (-hit[1], hit[0]))
-    assert matrix.best(asked, 30, np.ones(200, dtype=np.bool_), ids, 2) == found[:30]
+    assert matrix.rows(np.ones(200, dtype=np.bool_)).nearest(asked, 30, ids, 2) == found[:30]
+
+
+def test_rows_that_are_being_read_stay_what_they_were() -> None:
+    one, other = np.eye(4, dtype=np.float32)[:2]
+    matrix, ids, every = Matrix(4), ["a", "b"], np.ones(2, dtype=np.bool_)
+    matrix.put([0], [one])
+    before = matrix.rows(every)
+    matrix.drop(0)
+    matrix.put([0, 1], [other, one])
+    assert before.nearest(one, 2, ids, 2) == [("a", 1.0)]
+    assert matrix.rows(every).nearest(one, 2, ids, 2) == [("b", 1.0), ("a", 0.0)]
+
+
+async def test_a_search_beside_the_event_loop_finds_the_same() -> None:
+    scope, store, ids = a_scope(), ArrayVectorStore(8), [f"{number:02}" for number in range(30)]
+    vectors = np.random.default_rng(5).standard_normal((30, 8)).astype(np.float32)
+    rows = [VectorRow(id, vector) for id, vector in zip(ids, vectors, strict=True)]
+    await store.upsert(scope, Collection.STATEMENTS, rows)
+    mask = np.arange(30) % 3 > 0
+    found = []
+    for apart in (0, 31):
+        near = HotVectors(store, scope, Collection.STATEMENTS, lambda _: "", apart=apart)
+        await near.follow(ids, mask)
+        assert near.whole
+        found.append(await near.search(ids, list(vectors[:2]), 12, mask))
+    wanted = VectorFilter(ids=[id for id, wanted in zip(ids, mask, strict=True) if wanted])
+    stored = await store.search(scope, Collection.STATEMENTS, list(vectors[:2]), 12, wanted)
+    assert found[0] == found[1]
+    assert [[hit.id for hit in hits] for hits in found[0]] == [[hit.id for hit in hits] for hits in stored]
