@@ -26,7 +26,8 @@ _TERMS_KEPT = 16
 
 
 Scores = npt.NDArray[np.float64]
-Weighed = tuple[npt.NDArray[np.int64], Scores]
+Weighed = tuple[npt.NDArray[np.int64] | slice, npt.NDArray[np.float32]]
+_EVERYWHERE = slice(None)
 
 
 class _Numbers(dict[str, int]):
@@ -60,7 +61,9 @@ class Bm25:
     def bytes(self) -> int:
         """About what it takes of memory."""
         own = self._postings.bytes + len(self._terms) * _TERM_BYTES + len(self.ids) * _DOCUMENT_BYTES
-        return own + sum(places.nbytes + found.nbytes for places, found in self._weighed.values())
+        for places, found in self._weighed.values():
+            own += found.nbytes + (0 if isinstance(places, slice) else places.nbytes)
+        return own
 
     @property
     def words(self) -> set[str]:
@@ -119,7 +122,10 @@ class Bm25:
         return scores
 
     def weighed(self, term: str) -> Weighed:
-        """Where a term is, and what it adds to the score there; both of shape (documents that have it,)."""
+        """Where a term is, and what it adds to the score there; both of shape (documents that have it,).
+
+        Of a term that most have: everywhere, nothing where it isn't; to add that up is many times quicker.
+        """
         # One question asks for its terms several times, and for few.
         found = self._weighed.get(term)
         if found is None:
@@ -131,12 +137,17 @@ class Bm25:
     def _weigh(self, term: str) -> Weighed:
         number = self._terms.get(term)
         if number is None:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         if self._norms is None:
             lengths = np.array(self._lengths, dtype=np.float32)
             self._norms = K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1.0))
         places, counts = self._postings.of(number)
-        return places, self._idf(len(places)) * counts * (K1 + 1) / (counts + self._norms[places])
+        found = self._idf(len(places)) * counts * (K1 + 1) / (counts + self._norms[places])
+        if 2 * len(places) < len(self.ids):
+            return places, found
+        every = np.zeros(len(self.ids), dtype=np.float32)
+        every[places] = found
+        return _EVERYWHERE, every
 
     def told(self, scores: Scores, ids: Sequence[str]) -> list[tuple[str, float]]:
         """Documents that are here, each with its score."""

@@ -104,7 +104,7 @@ class Turns:
         total = np.zeros(len(index))
         for term in sorted(set(terms)):  # sums of floats depend on their order
             places, scores = index.weighed(term)
-            if not len(places):
+            if not len(scores):
                 continue
             best = np.zeros(len(index))
             best[places] = scores
@@ -115,7 +115,7 @@ class Turns:
                         continue
                     # A turn stands so far from one other at most, so that no place is met twice.
                     near = beside[places]
-                    there = near >= 0
+                    there = (near >= 0) & (scores > 0)
                     best[near[there]] = np.maximum(best[near[there]], share * scores[there])
             total += best
         return total

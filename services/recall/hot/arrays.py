@@ -86,6 +86,8 @@ class Rows(NamedTuple):
 
         May run in another thread than what puts vectors.
         """
+        if not len(self.places):
+            return []
         length = float(np.linalg.norm(vector)) or 1.0
         asked = np.asarray(vector, dtype=np.float32) / np.float32(length)
         # Row by row, not as a product of BLAS: its threads wait for each other longer than one alone takes.

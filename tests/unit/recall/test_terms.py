@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.recall.bm25 import Bm25
+from services.recall.bm25 import K1, B, Bm25
 from services.recall.terms import _terms, terms
 
 WORDS = st.lists(st.sampled_from(["cat", "dog", "mysql", "graz", "tea"]), min_size=1, max_size=8)
@@ -89,6 +89,20 @@ def test_equal_scores_come_by_id_and_limits_only_cut(documents: list[list[str]],
     assert [(-score, id) for id, score in ranked] == sorted((-score, id) for id, score in ranked)
     assert all(index.best(scores, limit) == ranked[:limit] for limit in range(1, len(documents) + 1))
     assert np.count_nonzero(scores) == len(ranked)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=12), WORDS)
+def test_scores_are_those_of_the_formula(documents: list[list[str]], asked: list[str]) -> None:
+    index = Bm25()
+    index.add_all((f"d{number}", document) for number, document in enumerate(documents))
+    mean = sum(map(len, documents)) / len(documents)
+
+    def score(document: list[str]) -> float:
+        norm = K1 * (1 - B + B * len(document) / mean)
+        counts = [(index.idf(term), document.count(term)) for term in set(asked)]
+        return sum(idf * count * (K1 + 1) / (count + norm) for idf, count in counts)
+
+    assert index.scores(asked).tolist() == pytest.approx([score(one) for one in documents], rel=1e-5)
 
 
 @given(WORDS, st.lists(WORDS, max_size=6), WORDS)

@@ -36,6 +36,22 @@ def test_two_halves_side_by_side_beat_one_half() -> None:
     assert scores[0] > scores[11] > 0
 
 
+@given(WORDS, st.sampled_from([["bowl"], ["blue", "kiln"], ["absent"], []]), st.integers(1, 3))
+def test_a_word_counts_as_where_it_is_nearest(
+    texts: list[list[str]], asked: list[str], episodes: int
+) -> None:
+    index, turns = talk(*[("A", " ".join(text)) for text in texts], episodes=episodes)
+    each = -(-len(texts) // episodes)
+
+    def score(term: str, at: int) -> float:
+        own, first = index.scores([term]), at // each * each
+        beside = range(max(first, at - len(SHARES)), min(first + each, at + len(SHARES) + 1, len(texts)))
+        return max(float(own[one]) * (1.0, *SHARES)[abs(one - at)] for one in beside)
+
+    expected = [sum(score(term, at) for term in asked) for at in range(len(texts))]
+    assert turns.windowed(index, asked).tolist() == pytest.approx(expected, rel=1e-5)
+
+
 @given(WORDS, st.sampled_from([["bowl"], ["blue", "kiln"], ["absent"], []]))
 def test_windows_take_nothing_from_a_turns_own_score(texts: list[list[str]], asked: list[str]) -> None:
     index, turns = talk(*[("A", " ".join(text)) for text in texts])
