@@ -9,7 +9,6 @@ from services.domain.ids import DocumentId, EpisodeId, PassageId
 from services.domain.memory import Episode
 from services.stores.errors import WriteConflict
 from services.stores.memory.documents import TextGone
-from services.stores.memory.fences import Rewritten
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
 from tests.contracts.memory_base import (
@@ -144,37 +143,6 @@ class DocumentsContract:
         again = await memory.text.delete_versions(SCOPE, DOCUMENT, 1, EVERY, ([], []), NOW)
         assert again == TextGone(0, 0)
         assert [one.id for one in await memory.text.of_document(SCOPE, DOCUMENT, 1)] == ["e1"]
-
-    async def test_every_change_of_texts_is_told(self, memory: SqlMemory) -> None:
-        async def told() -> int:
-            return (await memory.revisions.head(SCOPE)).texts
-
-        seen = [await told()]
-        await _three_versions(memory)
-        seen.append(await told())
-        await memory.text.save(SCOPE, [episode("bare")], [], None)
-        seen.append(await told())
-        kept = replace(await _read(memory, "e1"), id=EpisodeId("kept"), version=2, text="said 1")
-        moved = passage("p1", "kept", text="said 1")
-        await memory.text.delete_versions(SCOPE, DOCUMENT, 1, EVERY, ([kept], [moved]), NOW)
-        seen.append(await told())
-        await memory.text.delete_episode(SCOPE, EpisodeId("bare"), NOW)
-        seen.append(await told())
-        await memory.text.delete_episodes(SCOPE, [EpisodeId("e2"), EpisodeId("e3")], NOW)
-        seen.append(await told())
-        await memory.rewrite(SCOPE, Rewritten([], [], [PassageId("p1")]))
-        seen.append(await told())
-        assert len(set(seen)) == len(seen), "what was kept of any state is void in all others"
-        await memory.text.save(TWINS[0], [episode("twin")], [], None)
-        assert await memory.text.delete_episode(SCOPE, EpisodeId("absent"), NOW) is False
-        await memory.text.save(SCOPE, [await _read(memory, "kept")], [], None)
-        assert await told() == seen[-1], "nothing of this graph changed"
-
-    async def test_texts_saved_at_once_are_each_told(self, memory: SqlMemory) -> None:
-        ids = [f"e{number}" for number in range(8)]
-        await asyncio.gather(*(memory.text.save(SCOPE, [episode(id)], [], None) for id in ids))
-        assert (await memory.revisions.head(SCOPE)).texts == len(ids)
-        assert await memory.text.kept(SCOPE) == ids
 
     async def test_nothing_is_kept_by_a_version_that_is_gone(self, memory: SqlMemory) -> None:
         await _three_versions(memory)

@@ -9,6 +9,7 @@ from services.stores.sql.engine import engine_for
 from tests.contracts.memory_archive import ArchiveContract
 from tests.contracts.memory_deletion import DeletionContract, DocumentsContract, StagingContract
 from tests.contracts.memory_erasing import ErasingContract
+from tests.contracts.memory_following import FollowingContract
 from tests.contracts.memory_known import KnownContract
 from tests.contracts.memory_log import DecisionContract, RevisionContract
 from tests.contracts.memory_readings import ReadingContract
@@ -22,6 +23,7 @@ __all__ = [
     "DeletionContract",
     "DocumentsContract",
     "ErasingContract",
+    "FollowingContract",
     "KnownContract",
     "MemoryFixtures",
     "ReadingContract",

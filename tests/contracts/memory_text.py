@@ -10,7 +10,6 @@ from services.domain.ids import DocumentId, EpisodeId, JobId, PassageId, Session
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.stores.errors import UnstorableText, WriteConflict
-from services.stores.memory.following import passage_of, plain_passage, said_of
 from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import SqlMemory
 from services.stores.paging import Page
@@ -52,25 +51,6 @@ class TextContract:
         assert [one.text for one in found] == ["text of e", "text of f"]
         assert [one.text for one in await memory.text.passages_of(SCOPE, EpisodeId("e"))] == ["passage p"]
         assert await memory.text.version(SCOPE, DOCUMENT, 1) == version(1)
-
-    async def test_who_follows_texts_reads_passages_with_what_is_told_of_their_episodes(
-        self, memory: SqlMemory
-    ) -> None:
-        whole, first = full_episode(), whole_passage("p", "e")
-        plain, second = episode("f"), passage("q", "f")
-        await memory.text.save(SCOPE, [whole, plain, episode("bare")], [first, second], version(1))
-        await memory.text.save(SCOPE, [episode("gone")], [passage("r", "gone")], None)
-        await memory.text.save(TWINS[0], [episode("f")], [passage("twin", "f")], None)
-        await memory.text.delete_episode(SCOPE, EpisodeId("gone"), NOW)
-        assert await memory.text.kept(SCOPE) == ["bare", "e", "f"]
-        asked = [EpisodeId(id) for id in ("f", "gone", "bare", "none", "e")]
-        read = await memory.text.passages_in(SCOPE, asked)
-        assert read == [
-            (plain_passage(second), said_of(second, plain)),
-            (plain_passage(first), said_of(first, whole)),
-        ]
-        assert [passage_of(one) for one, _ in read] == [second, first]
-        assert [said.at for _, said in read] == [plain.reference_time, first.said_at]
 
     async def test_scans_meet_every_episode_and_version(self, memory: SqlMemory) -> None:
         ids = [f"e{number}" for number in range(7)]

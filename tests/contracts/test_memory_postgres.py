@@ -12,6 +12,7 @@ from tests.contracts.memory_store import (
     DeletionContract,
     DocumentsContract,
     ErasingContract,
+    FollowingContract,
     KnownContract,
     MemoryFixtures,
     ReadingContract,
@@ -56,6 +57,9 @@ class TestPostgresDocuments(Postgres, DocumentsContract): ...
 
 
 class TestPostgresErasing(Postgres, ErasingContract): ...
+
+
+class TestPostgresFollowing(Postgres, FollowingContract): ...
 
 
 class TestPostgresStaging(Postgres, StagingContract): ...

@@ -21,6 +21,7 @@ from tests.contracts.memory_store import (
     DeletionContract,
     DocumentsContract,
     ErasingContract,
+    FollowingContract,
     KnownContract,
     MemoryFixtures,
     ReadingContract,
@@ -51,6 +52,9 @@ class TestSqliteDocuments(Sqlite, DocumentsContract): ...
 
 
 class TestSqliteErasing(Sqlite, ErasingContract): ...
+
+
+class TestSqliteFollowing(Sqlite, FollowingContract): ...
 
 
 class TestSqliteStaging(Sqlite, StagingContract): ...

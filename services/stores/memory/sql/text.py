@@ -192,13 +192,7 @@ class SqlTextStore(SqlDocumentTexts, SqlFollowedTexts):
 
         Its id and dates stay, and the names of its session and document.
         """
-        if not is_storable(episode):
-            return False
-        async with self._database.write(scope) as connection:
-            gone = await _delete(connection, scope, episode, at) is not None
-            if gone:
-                await count_change(connection, scope)
-        return gone
+        return bool((await self.delete_episodes(scope, [episode], at)).episodes)
 
     async def delete_episodes(self, scope: Scope, episodes: Sequence[EpisodeId], at: Instant) -> TextGone:
         async with self._database.write(scope) as connection:
