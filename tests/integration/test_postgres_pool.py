@@ -1,19 +1,22 @@
 """Connections to PostgreSQL: what the settings say holds; a full pool and a lost server are told by type."""
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator, Iterator
 
+import psycopg
 import pytest
 from pydantic import ValidationError
 from sqlalchemy import text
 
 from gateway.settings import GatewaySettings
+from services.domain.scope import TenantId
 from services.runtime.settings import ServiceSettings
 from services.runtime.status import error_of, status_of
 from services.stores.errors import StoreUnavailable
 from services.stores.sql.database import Database
 from services.stores.sql.engine import postgres_engine
-from services.stores.sql.isolation import Across
+from services.stores.sql.isolation import Across, OfTenant
 from services.stores.sql.settings import PostgresSettings
 from tests.doubles.postgres_server import PostgresServer
 from tests.machine import postgres_programs
@@ -98,10 +101,24 @@ async def test_a_connection_that_was_left_in_a_transaction_is_replaced(postgres_
         left = (await connection.get_raw_connection()).driver_connection
         first = await connection.scalar(text("SELECT pg_backend_pid()"))
     assert left is not None
-    await left.execute(
-        "SELECT 1"
-    )  # begins a transaction behind the pool's back, as a call that is cut off may
+    await left.execute("BEGIN")  # behind the pool's back, as a call that is cut off may
     assert await backend(database) != first
+    await database.close()
+
+
+async def test_whose_rows_were_meant_is_not_told_with_an_error(postgres_url: str) -> None:
+    settings = PostgresSettings(pool_size=1, pool_pre_ping=False)
+    database = Database(postgres_engine(postgres_url, settings), "ledger")
+    whose = OfTenant(TenantId("mallory"))
+    gone = await backend(database)
+    async with await psycopg.AsyncConnection.connect(postgres_url, autocommit=True) as other:
+        await other.execute("SELECT pg_terminate_backend(%s, 10000)", [gone])
+    with pytest.raises(StoreUnavailable) as unavailable:
+        async with database.read(whose):
+            pytest.fail("begun on a connection that is gone")
+    told = "".join(traceback.format_exception(unavailable.value))
+    assert "[SQL: BEGIN]" in told
+    assert "mallory" not in told
     await database.close()
 
 

@@ -211,7 +211,8 @@ async def test_a_server_whose_role_is_not_bound_says_so(owner_url: str, server_u
 async def test_nothing_that_was_told_outlives_its_transaction(server_url: str) -> None:
     database = Database(postgres_engine(server_url), "test")
     query = text("SELECT " + ", ".join(f"current_setting('{name}', true)" for name in SETTINGS))
-    for whose in (MINE, Across("test"), OfJob(_job(MINE))):
+    odd = OfTenant(TenantId("o'\\'; COMMIT; --%s%(x)s\n$$"))
+    for whose in (MINE, Across("test"), OfJob(_job(MINE)), odd):
         async with database.read(whose) as connection:
             assert tuple((await connection.execute(query)).one()) == tuple(settings_of(whose).values())
         async with database.engine.connect() as connection:

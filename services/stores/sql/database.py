@@ -11,9 +11,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from services import metering, tracing
 from services.stores.errors import StoreUnavailable
-from services.stores.sql.engine import WRITES
+from services.stores.sql.engine import BEGINS
 from services.stores.sql.failures import translated
-from services.stores.sql.isolation import Nobody, Whose, bind
+from services.stores.sql.isolation import Nobody, Whose, binding
+
+_SNAPSHOT = {"sqlite": "", "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+_WRITING = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN ISOLATION LEVEL READ COMMITTED"}
+"""How a transaction begins; what only reads SQLite begins by itself, with its first query."""
 
 
 class Database:
@@ -33,14 +37,8 @@ class Database:
     async def read(self, whose: Whose) -> AsyncIterator[AsyncConnection]:
         """A transaction in which every query sees the same snapshot; it writes nothing."""
         with self._observed("read"), translated(self.component):
-            async with self.engine.connect() as connection:
-                if self.engine.dialect.name == "postgresql":
-                    await connection.execution_options(
-                        isolation_level="REPEATABLE READ", postgresql_readonly=True
-                    )
-                async with connection.begin():
-                    await bind(connection, whose)
-                    yield connection
+            async with self._transaction(_SNAPSHOT[self.engine.dialect.name], whose) as connection:
+                yield connection
 
     @asynccontextmanager
     async def write(self, whose: Whose) -> AsyncIterator[AsyncConnection]:
@@ -51,11 +49,19 @@ class Database:
         """
         async with self._turn:
             with self._observed("write"), translated(self.component):
-                async with self.engine.connect() as connection:
-                    await connection.execution_options(**{WRITES: True})
-                    async with connection.begin():
-                        await bind(connection, whose)
-                        yield connection
+                async with self._transaction(_WRITING[self.engine.dialect.name], whose) as connection:
+                    yield connection
+
+    @asynccontextmanager
+    async def _transaction(self, begins: str, whose: Whose) -> AsyncIterator[AsyncConnection]:
+        """SQLite has nothing to be told of whose rows it may touch."""
+        if self.engine.dialect.name == "postgresql":
+            begins = f"{begins}; {binding(whose)}"
+        async with self.engine.connect() as connection:
+            assert connection.sync_connection is not None, "it is open"
+            connection.sync_connection.execution_options(**{BEGINS: begins})
+            async with connection.begin():
+                yield connection
 
     @contextmanager
     def _observed(self, access: str) -> Iterator[None]:

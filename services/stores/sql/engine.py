@@ -1,7 +1,8 @@
 """SQL engines: SQLite files and PostgreSQL, set up so that both behave alike.
 
-A transaction that writes carries the execution option `writes`; on SQLite it then begins IMMEDIATE, so that
-concurrent writers, in other processes too, wait for each other and never fail half way.
+Neither driver begins a transaction by itself: a connection says how, by the execution option `begins`. On
+SQLite those that write begin IMMEDIATE, so that concurrent writers, in other processes too, wait for each
+other and never fail half way.
 """
 
 import asyncio
@@ -12,14 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import aiosqlite
+from psycopg.pq import TransactionStatus
 from sqlalchemy import URL, Connection, ExceptionContext, event, make_url
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from services.stores.sql import sqlite_driver
 from services.stores.sql.settings import PostgresSettings
 
-WRITES = "writes"
-"""The execution option of a connection whose transactions write."""
+BEGINS = "begins"
+"""The execution option of a connection: the SQL by which its transactions begin.
+
+On PostgreSQL whose rows they may touch is told with it: one way to the server instead of two.
+"""
 
 BUSY_TIMEOUT_MS = 30_000
 """How long a SQLite writer waits for another one: longer than any write of ours takes."""
@@ -61,7 +67,7 @@ def sqlite_engine(
     """An engine over a SQLite file, made when first used: WAL, foreign keys on, writers wait."""
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=str(path)),
-        # The driver begins no transaction by itself: `_begin` does. Its own timeout is the pragma below.
+        # Its own timeout is the pragma below.
         connect_args={
             "isolation_level": None,
             "timeout": busy_timeout_ms / 1000,
@@ -77,7 +83,7 @@ def sqlite_engine(
         connection.run_async(lambda driver: _prepare(driver, synchronous))
 
     event.listen(engine.sync_engine, "connect", connected)
-    event.listen(engine.sync_engine, "begin", _begin)
+    event.listen(engine.sync_engine, "begin", _begin_sqlite)
     return engine
 
 
@@ -94,6 +100,7 @@ def postgres_engine(
     engine = create_async_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         connect_args={
+            "autocommit": True,
             "connect_timeout": settings.connect_timeout_seconds,
             "application_name": settings.application_name,
             "options": " ".join(f"-c {name}={value}" for name, value in session.items()),
@@ -106,7 +113,24 @@ def postgres_engine(
         pool_pre_ping=settings.pool_pre_ping,
     )
     event.listen(engine.sync_engine, "handle_error", _unusable)
+    event.listen(engine.sync_engine, "checkout", _idle)
+    event.listen(engine.sync_engine, "begin", _begin_postgres)
     return engine
+
+
+def _idle(adapted: Any, _record: object, _proxy: object) -> None:
+    """A connection that was left in a transaction, or busy, is replaced."""
+    if adapted.info.transaction_status != TransactionStatus.IDLE:
+        raise DisconnectionError
+
+
+def _begin_postgres(connection: Connection) -> None:
+    begins = connection.get_execution_options().get(BEGINS, "BEGIN")
+    try:
+        connection.exec_driver_sql(begins, execution_options={"no_parameters": True})
+    except DBAPIError as error:
+        error.statement = "BEGIN"  # errors are logged; who was meant must not be
+        raise
 
 
 def _unusable(error: ExceptionContext) -> None:
@@ -131,9 +155,9 @@ async def _prepare(driver: aiosqlite.Connection, synchronous: Synchronous) -> No
     await driver.execute("PRAGMA secure_delete=ON")
 
 
-def _begin(connection: Connection) -> None:
-    if connection.get_execution_options().get(WRITES, False):
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+def _begin_sqlite(connection: Connection) -> None:
+    if begins := connection.get_execution_options().get(BEGINS):
+        connection.exec_driver_sql(begins)
         return
     driver: Any = connection.connection.driver_connection
     driver.begins = True

@@ -7,8 +7,10 @@ nothing.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import structlog
+from psycopg.sql import Literal
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -54,19 +56,18 @@ Whose = Scope | OfTenant | OfJob | Across | Nobody
 SETTINGS = ("palimpsest.scope", "palimpsest.tenant", "palimpsest.job", "palimpsest.across")
 """What policies read. Local to a transaction: nothing is left on a connection that goes back to its pool."""
 
-# One text for all, so that the driver prepares it once; what is not meant is emptied.
-_BIND = text(
-    "SELECT " + ", ".join(f"set_config('{name}', :{name.partition('.')[2]}, true)" for name in SETTINGS)
-)
-
-
 _PASSES = text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user")
+_KEPT = 1_000
 
 
-async def bind(connection: AsyncConnection, whose: Whose) -> None:
-    """Tells the transaction of a connection whose rows it may touch. SQLite has nothing to be told."""
-    if connection.dialect.name == "postgresql":
-        await connection.execute(_BIND, _values(whose))
+@lru_cache(_KEPT)
+def binding(whose: Whose) -> str:
+    """SQL that tells a transaction of PostgreSQL whose rows it may touch; what is not meant is emptied."""
+    told = (
+        f"set_config('{name}', {Literal(value).as_string()}, true)"
+        for name, value in settings_of(whose).items()
+    )
+    return f"SELECT {', '.join(told)}"
 
 
 async def warn_unless_bound(connection: AsyncConnection, component: str) -> None:
