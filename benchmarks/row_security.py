@@ -2,7 +2,7 @@
 
 Two graphs of the same size lie beside each other. The roles take turns in random order in one run; printed
 are times at the 30th percentile, which noise moves least, and their ratio. The last line is a transaction of
-one query, with and without telling PostgreSQL whose rows it may touch: the round trip that both roles pay.
+one query, with and without telling PostgreSQL whose rows it may touch: what both roles pay.
 
 Run: python -m benchmarks.row_security [--statements N] [--rounds N]
 """
@@ -27,9 +27,9 @@ from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.scope import GraphId, Scope, TenantId
 from services.stores.graph.port import AsOf
 from services.stores.graph.sql import SqlGraphStore
-from services.stores.sql.engine import postgres_engine
+from services.stores.sql.engine import BEGINS, postgres_engine
 from services.stores.sql.grants import grant
-from services.stores.sql.isolation import bind
+from services.stores.sql.isolation import binding
 from services.stores.sql.migrations import upgrade
 from tests.doubles.gateway import order
 from tests.doubles.postgres_server import SERVER_ROLE, PostgresServer, as_server
@@ -98,10 +98,10 @@ def job_deeds(stores: Stores) -> Mapping[str, Deed]:
 
 
 async def transaction(engine: AsyncEngine, told: bool) -> None:
-    async with engine.connect() as connection, connection.begin():
-        if told:
-            await bind(connection, MINE)
-        await connection.execute(text("SELECT 1"))
+    async with engine.connect() as connection:
+        await connection.execution_options(**{BEGINS: f"BEGIN; {binding(MINE)}" if told else "BEGIN"})
+        async with connection.begin():
+            await connection.execute(text("SELECT 1"))
 
 
 async def compare(name: str, ways: Mapping[str, Deed], rounds: int) -> None:

@@ -2,10 +2,13 @@
 
 import sys
 
+from palimpsest.cli.imports import lasting
+
 
 def main() -> None:
     """Entry point of `palimpsest`."""
-    from palimpsest.cli.app import app
+    with lasting():
+        from palimpsest.cli.app import app
 
     app(prog_name="palimpsest")
     sys.exit(0)

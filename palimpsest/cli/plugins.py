@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from palimpsest.cli.exits import Exit, complain
+from palimpsest.cli.imports import lasting
 
 GROUP = "palimpsest.commands"
 SERVER_EXTRA = "palimpsest-memory[server]"
@@ -56,7 +57,8 @@ def load(name: str, points: Iterable[EntryPoint]) -> typer.Typer:
     if not found:
         raise complain(f"`palimpsest {name}` is not installed: pip install '{extra_of(name)}'", Exit.USAGE)
     try:
-        loaded = found[0].load()
+        with lasting():
+            loaded = found[0].load()
     except ModuleNotFoundError as error:
         text = (
             f"`palimpsest {name}` needs {error.name}, which is not installed: pip install '{extra_of(name)}'"

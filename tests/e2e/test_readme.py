@@ -1,14 +1,18 @@
-"""README.md runs: what it says to type works in its order, and prints what it shows."""
+"""README.md runs: what it says to type works in its order, and prints what it shows.
+
+Its reader is the first who does anything with the product that tests share (tests/conftest.py), as whoever
+reads it is.
+"""
 
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.up_process import UpProcess, clean_environment, program
+from tests.e2e.reader import terminal
+from tests.e2e.up_process import UpProcess
 from tests.machine import ROOT
 
 pytestmark = pytest.mark.milvus
@@ -30,18 +34,9 @@ def trimmed(text: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpProcess]:
-    with UpProcess(tmp_path_factory.mktemp("readme") / "data") as up:
-        yield up
-
-
-@pytest.fixture(scope="module")
-def environment(server: UpProcess) -> dict[str, str]:
-    """What the second terminal has: the programs, and where the server is."""
-    clean = clean_environment(
-        {"PALIMPSEST_DATA_DIR": str(server.data_dir), "PALIMPSEST_TARGET": server.target}
-    )
-    return clean | {"PATH": f"{Path(program('palimpsest')).parent}:{clean['PATH']}"}
+def environment(running: UpProcess) -> dict[str, str]:
+    """What the second terminal has."""
+    return terminal(running)
 
 
 def typed(commands: str, folder: Path, environment: dict[str, str]) -> str:
@@ -58,11 +53,12 @@ def typed(commands: str, folder: Path, environment: dict[str, str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(server: UpProcess, environment: dict[str, str]) -> str:
+def told(running: UpProcess, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the commands of the tour print; afterwards the environment has their keys."""
-    folder = server.data_dir.parent
+    folder = tmp_path_factory.mktemp("readme")
     printed = typed(f"{block('palimpsest-admin init')}\n{KEYS}", folder, environment)
     operator, key = (folder / "keys").read_text("utf-8").split()
+    running.operator_key = operator
     environment |= {"PALIMPSEST_OPERATOR_KEY": operator, "PALIMPSEST_KEY": key}
     return printed
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -166,6 +167,15 @@ class UpProcess:
         assert not alive, f"left running: {alive}"
         return code
 
+    def end(self, with_signal: signal.Signals) -> None:
+        """Stops it by a signal, and fails where anything of it is left."""
+        host, _, port = self.target.partition(":")
+        assert self.stop(with_signal) == 0
+        with socket.socket() as probe:
+            assert probe.connect_ex((host, int(port))) != 0
+        assert local.announced(self.data_dir) is None
+        assert "stopped." in self.output
+
     def kill(self) -> None:
         """Ends it at once, as a crash does, and waits until its children have noticed."""
         try:
@@ -186,6 +196,13 @@ class UpProcess:
             assert done.returncode == 0, done.stderr
             self._operator_key = done.stdout.strip()
         return self._operator_key
+
+    @operator_key.setter
+    def operator_key(self, key: str) -> None:
+        """Somebody else made it, as the first thing that was done here."""
+        assert key
+        assert not self._operator_key, "it is made once"
+        self._operator_key = key
 
     def tenant(self, credits_micros: int = 100 * _CREDIT, name: str = "") -> Tenant:
         """A fresh tenant with an ERASE key (which holds WRITE and READ) and credits."""
