@@ -182,6 +182,6 @@ class Bm25:
         fresh = self.ids[len(self._heads) :]
         if fresh:
             # UTF-8 is in the order of code points.
-            heads = b"".join(id.encode()[:_HEAD_BYTES].ljust(_HEAD_BYTES, b"\0") for id in fresh)
-            self._heads = np.concatenate([self._heads, np.frombuffer(heads, dtype=">u8").astype(np.uint64)])
+            heads = np.array([id.encode() for id in fresh], dtype=f"S{_HEAD_BYTES}")
+            self._heads = np.concatenate([self._heads, heads.view(">u8").astype(np.uint64)])
         return self._heads

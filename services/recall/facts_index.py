@@ -1,8 +1,9 @@
 """FactsIndex: one graph's statements and names in memory, searched by words and vectors; followed."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -180,19 +181,26 @@ class FactsIndex:
 
     def _cut(self, statements: Iterable[Row]) -> list[tuple[StatementId, list[str]]]:
         """The words of some statements, whose nodes are there."""
-        known: dict[str, list[str]] = {}
-
-        def of_name(name: str) -> list[str]:
-            if name not in known:
-                known[name] = terms(name)
-            return known[name]
-
         name = self.hot.name
+
+        @cache
+        def of_node(id: EntityId) -> list[str]:
+            return terms(name(id))
+
+        @cache
+        def of_predicate(id: EntityId) -> list[str]:
+            return terms(_spaced(name(id)))
+
         return [
             (
                 id,
-                triple_terms(
-                    fact, (name(subject), name(predicate), text if node is None else name(node)), of_name
+                _with_triple(
+                    fact,
+                    (
+                        of_node(subject),
+                        of_predicate(predicate),
+                        terms(text) if node is None else of_node(node),
+                    ),
                 ),
             )
             for id, subject, predicate, node, _, text, fact, *_ in statements
@@ -280,16 +288,19 @@ def statement_terms(view: StatementView) -> list[str]:
     """The words of the sentence, and those of the triple that it lacks."""
     target = view.statement.object
     named = target.text if isinstance(target, Literal) else view.object.name if view.object else ""
-    return triple_terms(view.statement.fact, (view.subject.name, view.predicate.name, named), terms)
+    triple = (view.subject.name, _spaced(view.predicate.name), named)
+    return _with_triple(view.statement.fact, map(terms, triple))
 
 
-def triple_terms(fact: str, names: tuple[str, str, str], of_name: Callable[[str], list[str]]) -> list[str]:
-    """The same; `names` of subject, predicate and object, or its text; `of_name` cuts names."""
-    subject, predicate, named = names
+def _spaced(predicate: str) -> str:
+    return predicate.replace("_", " ")
+
+
+def _with_triple(fact: str, triple: Iterable[Sequence[str]]) -> list[str]:
+    """The terms of a sentence, and those of its triple, each cut from its name or text, that it lacks."""
     found = terms(fact)
     have = set(found)
-    triple = (subject, predicate.replace("_", " "), named)
-    return found + [term for name in triple for term in of_name(name) if term not in have]
+    return found + [term for name in triple for term in name if term not in have]
 
 
 def _names(aliases: AliasTable) -> dict[EntityId, list[str]]:

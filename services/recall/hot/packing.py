@@ -118,7 +118,7 @@ def cut(view: StatementView, before: int, after: int) -> StatementView:
     return view if len(spans) == len(view.spans) else replace(view, spans=tuple(spans))
 
 
-def pack(values: Row) -> Packed:
+def pack(values: tuple[Any, ...]) -> Packed:
     """Texts, numbers and tuples or lists of them, as bytes of this process."""
     return Packed(marshal.dumps(values))
 

@@ -28,33 +28,45 @@ class HotSpans:
     """Every span, past beliefs too, in the order of places."""
 
     def __init__(self) -> None:
-        self._held = np.zeros((5, 0), dtype=np.int64)
+        self._sorted: Columns = np.zeros((5, 0), dtype=np.int64)
+        self._fresh: list[Columns] = []
+        """What came since: sorted in when it is asked for, so that a load does so once."""
 
     @property
     def bytes(self) -> int:
-        return self._held.shape[1] * _SPAN_BYTES
+        return sum(int(each.shape[1]) for each in (self._sorted, *self._fresh)) * _SPAN_BYTES
+
+    @property
+    def _held(self) -> Columns:
+        if self._fresh:
+            held = np.concatenate([self._sorted, *self._fresh], axis=1)
+            self._sorted = np.ascontiguousarray(held[:, np.argsort(held[0], kind="stable")])
+            self._fresh.clear()
+        return self._sorted
 
     def put(self, fresh: Columns, replaced: Places) -> None:
         """Adds spans, after those of replaced places are gone."""
-        kept = self._held[:, ~np.isin(self._held[0], replaced)] if len(replaced) else self._held
-        held = np.concatenate([kept, fresh], axis=1)
-        self._held = np.ascontiguousarray(held[:, np.argsort(held[0], kind="stable")])
+        if len(replaced):
+            self._sorted = self._held[:, ~np.isin(self._held[0], replaced)]
+        self._fresh.append(fresh)
 
     def seen(self, count: int, at: AsOf, *, open_only: bool = False) -> Mask:
         """Which of `count` statements have a span as asked, one without an end if `open_only`."""
         mask = np.zeros(count, dtype=np.bool_)
-        mask[self._held[0][_seen(self._held, at, open_only=open_only)]] = True
+        held = self._held
+        mask[held[0][_seen(held, at, open_only=open_only)]] = True
         return mask
 
     def seen_of(self, places: Places, at: AsOf, *, open_only: bool = False) -> Mask:
         """The same of some statements; shape (places,). Costs what they are, not what the graph is."""
-        first = np.searchsorted(self._held[0], places, side="left")
-        counts = np.searchsorted(self._held[0], places, side="right") - first
+        held = self._held
+        first = np.searchsorted(held[0], places, side="left")
+        counts = np.searchsorted(held[0], places, side="right") - first
         owners = np.repeat(np.arange(len(places)), counts)
         before = np.cumsum(counts) - counts
         columns = np.arange(len(owners)) + (first - before)[owners]
         mask = np.zeros(len(places), dtype=np.bool_)
-        mask[owners[_seen(self._held[:, columns], at, open_only=open_only)]] = True
+        mask[owners[_seen(held[:, columns], at, open_only=open_only)]] = True
         return mask
 
 

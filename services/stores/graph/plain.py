@@ -21,7 +21,8 @@ UNKNOWN_START = -(2**63)
 OPEN = 2**63 - 1
 """An open end, in world time and in system time."""
 
-Row = tuple[Any, ...]
+Row = Sequence[Any]
+"""A part of it, cut out, is a tuple."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ async def scan_plain(connection: AsyncConnection, scope: Scope, page: Page) -> P
     asked: dict[str, Any] = {"in_scope": scope.key, "size": page.size + 1}
     if page.after:
         asked["revision"], asked["id"] = position(page.after)
-    found = await _tuples(connection, _statements(begun=bool(page.after)), asked)
+    found = await _read(connection, _statements(begun=bool(page.after)), asked)
     rows = found[: page.size]
     ids = [StatementId(row[0]) for row in rows]
     after = token((rows[-1][-1], rows[-1][0])) if len(found) > page.size else ""
@@ -66,12 +66,13 @@ async def _of(
     dialect = connection.dialect.name
     for chunk in id_chunks(ids, most_of(dialect)):
         asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
-        found += await _tuples(connection, _rows(dialect, table, names), asked)
+        found += await _read(connection, _rows(dialect, table, names), asked)
     return found
 
 
-async def _tuples(connection: AsyncConnection, query: Select[Any], asked: dict[str, Any]) -> list[Row]:
-    return [tuple(row) for row in (await connection.execute(query, asked)).all()]
+async def _read(connection: AsyncConnection, query: Select[Any], asked: dict[str, Any]) -> Sequence[Row]:
+    rows: Sequence[Row] = (await connection.execute(query, asked)).all()
+    return rows
 
 
 @cache

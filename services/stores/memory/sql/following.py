@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, false, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import EpisodeId
@@ -40,8 +40,8 @@ class SqlFollowedTexts:
             for chunk in in_chunks(filter(is_storable, episodes), most_of(dialect)):
                 asked = {"in_scope": scope.key, "ids": listed(dialect, chunk)}
                 for row in (await connection.execute(_in_episodes(dialect), asked)).all():
-                    passage = PlainPassage._make([*row[:_HELD], bool(row[_HELD])])
-                    found[passage.episode].append((passage, Said._make(row[_HELD + 1 :])))
+                    passage = PlainPassage._make(row[:_FIELDS])
+                    found[passage.episode].append((passage, Said._make(row[_FIELDS:])))
         return [each for id in dict.fromkeys(episodes) for each in found[id]]
 
 
@@ -53,8 +53,7 @@ async def count_change(connection: AsyncConnection, scope: Scope) -> None:
     await insert_or_add(connection, schema.text_changes, {"scope": scope.key, "changes": 1}, "changes")
 
 
-_HELD = PlainPassage._fields.index("held")
-"""The last; where it is not kept, nothing is held."""
+_FIELDS = len(PlainPassage._fields)
 
 
 @cache
@@ -62,9 +61,12 @@ def _in_episodes(dialect: str) -> Select[Any]:
     """The passages of some episodes with what is told of those, as of `Said`; made once."""
     at = func.coalesce(_PASSAGES.said_at, _EPISODES.reference_time)
     told = (at, _EPISODES.id, _EPISODES.created_at, _EPISODES.session, _EPISODES.document)
+    # Where it is not told, nothing was held.
+    passage: dict[str, ColumnElement[Any]] = {name: _PASSAGES[name] for name in PlainPassage._fields}
+    passage["held"] = func.coalesce(_PASSAGES.held, false())
     theirs = and_(_EPISODES.scope == _PASSAGES.scope, _EPISODES.id == _PASSAGES.episode)
     return (
-        select(*(_PASSAGES[name] for name in PlainPassage._fields), *told)
+        select(*passage.values(), *told)
         .select_from(schema.passages.join(schema.episodes, theirs))
         .where(_PASSAGES.scope == bindparam("in_scope"), one_of(dialect, _PASSAGES.episode, "ids"))
         .order_by(_PASSAGES.episode, _PASSAGES.position, _PASSAGES.id)
