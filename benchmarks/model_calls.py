@@ -21,7 +21,7 @@ import structlog
 
 from benchmarks.product import Client, model_server, open_client
 from gateway.demo.conversation import load, requests
-from palimpsest.v1 import episode_pb2, graph_pb2, job_pb2, jobs_pb2, memory_ingest_pb2
+from palimpsest.v1 import episode_pb2, graph_pb2, job_pb2, memory_ingest_pb2
 
 SHORT = (
     "I moved from Graz to Lyon in May 2024.",
@@ -71,9 +71,7 @@ async def spend(client: Client, asked: Sequence[memory_ingest_pb2.AddEpisodeRequ
     episodes = 0
     for request in asked:
         id = (await client(client.memory.AddEpisode, request, 250)).job.job_id
-        job = job_pb2.Job()
-        async for answer in client.watch(jobs_pb2.WatchJobRequest(job_id=id)):
-            job = answer.job
+        job = await client.ended(id)
         assert job.state == job_pb2.JOB_STATE_SUCCEEDED, job
         episodes += len(job.chunks)
         for stage in job.receipt.stages:

@@ -36,6 +36,8 @@ RUNTIMES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 CREDITS_MICROS = 10**12
 CALLERS = 8
+WARM_SECONDS = 20
+"""What a graph that is asked for the first time needs until its vectors are in memory too."""
 
 Figures = dict[str, float]
 """Milliseconds or amounts a second, by what was measured."""
@@ -48,7 +50,9 @@ async def measured(up: UpProcess, texts: int, facts: int, questions: int) -> Fig
         await ingest_warm_up(client)
         seconds, _ = await ingest(client, texts)
         fill_seconds = await fill(client, facts)
-        await ask(client, 0, as_of=False)
+        await one_by_one(lambda number: ask(client, number, False), questions)
+        await asyncio.sleep(WARM_SECONDS)
+        await one_by_one(lambda number: ask(client, number, False), questions)
         alone, _ = await one_by_one(lambda number: ask(client, number, False), questions)
         together, together_seconds = await at_once(
             lambda number: ask(client, number, False), questions, CALLERS

@@ -7,7 +7,7 @@ import contextlib
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from uuid import uuid4
 
@@ -214,6 +214,22 @@ async def test_an_erasure_torn_at_any_call_leaves_no_text(faulty: tuple[Graphd, 
         if not struck:
             break
     assert at > 20
+
+
+async def test_an_erasure_torn_where_records_go_leaves_none_to_their_episode(
+    faulty: tuple[Graphd, Pair],
+) -> None:
+    graphd, (_, nebula) = faulty
+    for number, edge in product(range(5), ("claim", "judged")):
+        make = Maker(a_scope(f"torn-{number}-{edge}"))  # which half goes is by the hash of both ends
+        await _fill(make, nebula)
+        graphd.faults.arm(Fault(FaultKind.PARTIAL, statement=f"DELETE EDGE {edge}"))
+        with pytest.raises(StoreUnavailable):
+            await nebula.erase(make.scope)
+        graphd.faults.clear()
+        await nebula.erase(make.scope)
+        found = await nebula.of_episode(make.scope, make.episode("e1"))
+        assert (list(found.claims), list(found.verdicts)) == ([], [])
 
 
 TEXT = re.compile(r'"(quote|time_text|why|fact|name)":"[^"]')

@@ -267,12 +267,16 @@ async def records(sessions: Sessions, scope: Scope, ids: Iterable[StatementId]) 
 
 async def of_episode(sessions: Sessions, scope: Scope, episode: EpisodeId) -> Records:
     asked = vids(scope, Kind.EPISODE, [episode])
-    said = await edges(sessions, asked, [*layout.RECORDS, layout.JUDGED], reversely=True)
-    about = {_about(one) for one in said if isinstance(one, Claim | End | Denial | Judged)}
-    at = vids(scope, Kind.STATEMENT, sorted(about))
-    more = await edges(sessions, at, [layout.VERDICT, layout.REVOCATION])
+    told = await edges(sessions, asked, [*layout.RECORDS, layout.JUDGED], reversely=True)
+    said = [one for one in told if isinstance(one, Claim | End | Denial | Judged)]
+    about = sorted(set(map(_about, said)))
+    at = vids(scope, Kind.STATEMENT, about)
+    more, there = await asyncio.gather(
+        edges(sessions, at, [layout.VERDICT, layout.REVOCATION]), stored_statements(sessions, scope, about)
+    )
     slot = Slot()
-    slot.add(said)
+    # Of a statement that was erased in several attempts the episode's half of an edge may be left.
+    slot.add(one for one in said if _about(one) in there)
     # A verdict that was there already stays its first episode's, whoever gives it again.
     slot.add(one for one in more if not isinstance(one, Verdict) or one.episode == episode)
     return Records(
