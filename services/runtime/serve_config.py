@@ -5,13 +5,15 @@ Serve accepts misspelt keys and ignores them; here they are refused.
 
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
-from ray.serve.schema import ServeDeploySchema
 
 from services.runtime.names import ROUTED_BY_SCOPE, ServiceName
 from services.runtime.ray_settings import RaySettings
+
+if TYPE_CHECKING:
+    from ray.serve.schema import ServeDeploySchema
 
 BUILDER = "services.runtime.ray_applications:build"
 SERVICERS = (
@@ -84,8 +86,10 @@ def serve_config(settings: RaySettings, host: str = "127.0.0.1", port: int = 900
     }
 
 
-def checked(config: Mapping[str, Any]) -> ServeDeploySchema:
+def checked(config: Mapping[str, Any]) -> "ServeDeploySchema":
     """A config that Serve reads whole. Raises UnknownKeys with every path, ValueError for bad values."""
+    from ray.serve.schema import ServeDeploySchema  # Serve takes a second to import
+
     unknown = sorted(_unknown(ServeDeploySchema, config, ""))
     if unknown:
         raise UnknownKeys(", ".join(unknown))

@@ -110,7 +110,7 @@ def again(server: LiteServer, tmp_path: Path) -> LiteServer:
 
 class TestServerLoss:
     @pytest.mark.parametrize("flushed", sampled([False, True]))
-    @pytest.mark.parametrize("end", [LiteServer.stop, LiteServer.kill])
+    @pytest.mark.parametrize("end", sampled([LiteServer.kill, LiteServer.stop]))
     async def test_rows_outlive_a_restart_and_a_crash(
         self, own: LiteServer, tmp_path: Path, end: object, flushed: bool
     ) -> None:
