@@ -10,7 +10,7 @@ import structlog
 
 from services.domain.scope import Scope
 from services.recall.hot.arrays import Matrix
-from services.stores.errors import StoreUnavailable
+from services.stores.errors import StoreError
 from services.stores.vectors.layout import SCORE_DIGITS
 from services.stores.vectors.port import Collection, Hit, Vector, VectorStore
 
@@ -111,8 +111,9 @@ class HotVectors:
             batch = rows[start : start + BATCH]
             try:
                 found = await self._store.fetch(self._scope, self._collection, [id for _, id in batch])
-            except StoreUnavailable as error:
-                # Nothing is lost: the search goes to the store, and says itself that it is down.
+            except StoreError as error:
+                # Nothing is lost: the search goes to the store, and says itself that it is down,
+                # or was closed while rows were loaded behind the last answers.
                 log.info("vectors not loaded", collection=self._collection, error=str(error))
                 break
             theirs = [(place, found[id]) for place, id in batch if id in found]

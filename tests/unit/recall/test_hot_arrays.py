@@ -1,14 +1,18 @@
 """Arrays of hot scopes: what they answer of some rows is what they answer of all."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from services.domain.ids import Revision
 from services.domain.instants import Instant
+from services.domain.scope import Scope
 from services.recall.hot.arrays import Matrix
 from services.recall.hot.spans import Columns, HotSpans
 from services.recall.hot.vectors import HotVectors
+from services.stores.errors import StoreError
 from services.stores.graph.plain import OPEN
 from services.stores.graph.port import AsOf
 from services.stores.vectors.port import Collection, VectorFilter, VectorRow
@@ -80,3 +84,18 @@ async def test_a_search_beside_the_event_loop_finds_the_same() -> None:
     stored = await store.search(scope, Collection.STATEMENTS, list(vectors[:2]), 12, wanted)
     assert found[0] == found[1]
     assert [[hit.id for hit in hits] for hits in found[0]] == [[hit.id for hit in hits] for hits in stored]
+
+
+class Closed(ArrayVectorStore):
+    """As a store that was closed."""
+
+    async def fetch(
+        self, scope: Scope, collection: Collection, ids: Sequence[str]
+    ) -> Mapping[str, VectorRow]:
+        raise StoreError("closed")
+
+
+async def test_vectors_that_a_store_refuses_are_left_to_it() -> None:
+    near = HotVectors(Closed(8), a_scope(), Collection.STATEMENTS, lambda _: "")
+    await near.follow(["a"], np.ones(1, dtype=np.bool_))
+    assert not near.whole
