@@ -7,13 +7,12 @@ the context and returning: raising would lose the trailers, and send the excepti
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from ray.serve.grpc_util import RayServegRPCContext
 
 from services.domain.errors import ApplicationUnknown
 from services.runtime import telemetry
@@ -26,6 +25,9 @@ from services.runtime.heap import settle
 from services.runtime.logs import LOGS, log_to
 from services.runtime.names import ServiceName
 from services.runtime.status import Rendered, render
+
+if TYPE_CHECKING:
+    from ray.serve.grpc_util import RayServegRPCContext
 
 log = structlog.get_logger(__name__)
 
@@ -96,7 +98,7 @@ def _unary(rpc: MethodDescriptor) -> object:
     assert not rpc.client_streaming, "no internal RPC takes a stream"
     method, nothing = rpc.name, GetMessageClass(rpc.output_type)
 
-    async def unary(self: Replica, request: Message, grpc_context: RayServegRPCContext) -> Message:
+    async def unary(self: Replica, request: Message, grpc_context: "RayServegRPCContext") -> Message:
         answer = await self._front.answer(method, request, grpc_context.invocation_metadata())
         return _reported(answer, grpc_context) or nothing()
 
@@ -108,7 +110,7 @@ def _streaming(rpc: MethodDescriptor) -> object:
     method, nothing = rpc.name, GetMessageClass(rpc.output_type)
 
     async def streaming(
-        self: Replica, request: Message, grpc_context: RayServegRPCContext
+        self: Replica, request: Message, grpc_context: "RayServegRPCContext"
     ) -> AsyncIterator[Message]:
         async for answer in self._front.stream(method, request, grpc_context.invocation_metadata()):
             yield _reported(answer, grpc_context) or nothing()
@@ -119,7 +121,7 @@ def _streaming(rpc: MethodDescriptor) -> object:
 def _refusing(rpc: MethodDescriptor) -> object:
     nothing = GetMessageClass(rpc.output_type)
 
-    async def refusing(self: Replica, request: Message, grpc_context: RayServegRPCContext) -> Message:
+    async def refusing(self: Replica, request: Message, grpc_context: "RayServegRPCContext") -> Message:
         del self, request
         return _reported(render(ApplicationUnknown()), grpc_context) or nothing()
 
