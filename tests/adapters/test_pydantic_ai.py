@@ -1,26 +1,22 @@
-"""The toolset in an agent of pydantic-ai, whose model is a script."""
+"""The toolset in an agent of pydantic-ai, whose model is a script.
+
+It is imported where it is used: it takes most of a second, in every process that only collects the tests.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic_ai import Agent
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-)
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from palimpsest import Client, Memory, Patience
-from palimpsest.adapters.pydantic_ai import memory_toolset
 from palimpsest.tools import INSTRUCTIONS
 from services.llm.offline import OfflineEngine
 from tests.doubles.product import a_product
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse, ToolReturnPart
+    from pydantic_ai.models.function import AgentInfo
 
 
 class Script:
@@ -31,7 +27,9 @@ class Script:
         self.offered: dict[str, Any] = {}
         self.instructions = ""
 
-    async def __call__(self, messages: Sequence[ModelMessage], info: AgentInfo) -> ModelResponse:
+    async def __call__(self, messages: "Sequence[ModelMessage]", info: "AgentInfo") -> "ModelResponse":
+        from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+
         self.offered = {tool.name: tool for tool in info.function_tools}
         self.instructions = info.instructions or ""
         if not self._calls:
@@ -40,8 +38,14 @@ class Script:
         return ModelResponse(parts=[ToolCallPart(name, arguments)])
 
 
-async def told(memory: Memory, script: Script) -> list[ToolReturnPart]:
+async def told(memory: Memory, script: Script) -> "list[ToolReturnPart]":
     """What the tools answered, in order."""
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelRequest, ToolReturnPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from palimpsest.adapters.pydantic_ai import memory_toolset
+
     agent = Agent(FunctionModel(script), toolsets=[memory_toolset(memory)])
     ended = await agent.run("go on")
     return [

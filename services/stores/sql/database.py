@@ -58,8 +58,9 @@ class Database:
         if self.engine.dialect.name == "postgresql":
             begins = f"{begins}; {binding(whose)}"
         async with self.engine.connect() as connection:
-            assert connection.sync_connection is not None, "it is open"
-            connection.sync_connection.execution_options(**{BEGINS: begins})
+            if begins:
+                assert connection.sync_connection is not None, "it is open"
+                connection.sync_connection.execution_options(**{BEGINS: begins})
             async with connection.begin():
                 yield connection
 
