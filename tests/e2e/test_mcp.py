@@ -1,4 +1,7 @@
-"""The tools of the Model Context Protocol, by the protocol's own client: in this process, and over stdio."""
+"""The tools of the Model Context Protocol, by the protocol's own client: in this process, and over stdio.
+
+The protocol is imported where it is used: it takes half a second, in every process that only collects tests.
+"""
 
 import asyncio
 import re
@@ -7,22 +10,22 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
-from mcp import Client as Assistant
-from mcp import StdioServerParameters
-from mcp_types import TextContent
 from typer.testing import CliRunner
 
 from palimpsest import Client, Memory
 from palimpsest.cli.exits import Exit
-from palimpsest.mcp_server import command, server
 from services.llm.offline import OfflineEngine
 from tests.doubles.product import Product, Tenant, a_product
 from tests.e2e.test_following import NOW, followed
 from tests.e2e.up_process import clean_environment
+
+if TYPE_CHECKING:
+    from mcp import Client as Assistant
+    from mcp_types import CallToolResult
 
 PROGRAM = "import typer; from palimpsest.mcp_server import command; typer.run(command)"
 
@@ -39,23 +42,38 @@ async def tenant(product: Product) -> Tenant:
 
 
 @asynccontextmanager
-async def assisted(product: Product, tenant: Tenant) -> AsyncIterator[Assistant]:
+async def assisted(product: Product, tenant: Tenant) -> "AsyncIterator[Assistant]":
+    from palimpsest.mcp_server import server
+
     async with (
         Client(product.running.gateway.target, tenant.key) as client,
-        Assistant(server(Memory(client, "mara"))) as assistant,
+        assistant_of(server(Memory(client, "mara"))) as assistant,
     ):
         yield assistant
 
 
-async def said(assistant: Assistant, tool: str, **arguments: Any) -> str:
+def assistant_of(server: Any) -> "Assistant":
+    """The protocol's own client, of a server in this process, at a URL, or that is a program."""
+    from mcp import Client as Assistant
+
+    return Assistant(server)
+
+
+async def said(assistant: "Assistant", tool: str, **arguments: Any) -> str:
     answer = await assistant.call_tool(tool, arguments)
     assert not answer.is_error, answer
-    return "".join(part.text for part in answer.content if isinstance(part, TextContent))
+    return text_of(answer)
 
 
-async def refused(assistant: Assistant, tool: str, **arguments: Any) -> str:
+async def refused(assistant: "Assistant", tool: str, **arguments: Any) -> str:
     answer = await assistant.call_tool(tool, arguments)
     assert answer.is_error
+    return text_of(answer)
+
+
+def text_of(answer: "CallToolResult") -> str:
+    from mcp_types import TextContent
+
     return "".join(part.text for part in answer.content if isinstance(part, TextContent))
 
 
@@ -129,7 +147,7 @@ async def test_it_is_a_program_over_http(product: Product, tenant: Tenant) -> No
     assert program.stderr is not None
     try:
         url = (await program.stderr.readline()).decode().split()[1]
-        async with Assistant(url) as assistant:
+        async with assistant_of(url) as assistant:
             assert "new facts" in await said(assistant, "remember", text="Ada lives in Oslo.")
             assert "Oslo" in await said(assistant, "recall", question="Where does Ada live?")
     finally:
@@ -139,6 +157,8 @@ async def test_it_is_a_program_over_http(product: Product, tenant: Tenant) -> No
 
 
 async def test_a_port_that_is_taken_is_a_line() -> None:
+    from palimpsest.mcp_server import command
+
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         alone = typer.Typer()
@@ -152,10 +172,12 @@ async def test_a_port_that_is_taken_is_a_line() -> None:
 
 
 async def test_it_is_a_program_over_stdio(product: Product, tenant: Tenant) -> None:
+    from mcp import StdioServerParameters
+
     settings = {"PALIMPSEST_KEY": tenant.key, "PALIMPSEST_TARGET": product.running.gateway.target}
     program = StdioServerParameters(
         command=sys.executable, args=["-c", PROGRAM, "--graph", "mara"], env=clean_environment(settings)
     )
-    async with Assistant(program) as assistant:
+    async with assistant_of(program) as assistant:
         assert "new facts" in await said(assistant, "remember", text="Ada lives in Oslo.")
         assert "Oslo" in await said(assistant, "recall", question="Where does Ada live?")
