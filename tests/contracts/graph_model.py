@@ -1,5 +1,6 @@
 """Random histories of a graph, and questions whose answers a store and the naive model must agree on."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
@@ -213,17 +214,23 @@ class Drawn:
 
 async def all_plain(store: GraphStore, scope: Scope, size: int = 2) -> Mapping[str, Sequence[str]]:
     """What a scan of plain records meets, by kind: statements in order, all else sorted."""
-    found: dict[str, list[str]] = {field.name: [] for field in fields(PlainRecords)}
+    found: dict[str, list[str]] = defaultdict(list)
     after = ""
     while True:
         page = await scan_plain(store, scope, Page(size, after))
-        for kind, rows in found.items():
-            rows += map(repr, getattr(page.records, kind))  # by which also 1 and True are told apart
+        for kind, rows in told(page.records).items():
+            found[kind] += rows
         after = page.after
         if not after:
             break
     found["verdicts"] = list(dict.fromkeys(found["verdicts"]))  # of two statements, of a page each
     return {kind: rows if kind == "statements" else sorted(rows) for kind, rows in found.items()}
+
+
+def told(records: PlainRecords) -> Mapping[str, Sequence[str]]:
+    """As texts, by which also 1 and True are told apart; sorted, but for statements."""
+    every = {field.name: [repr(row) for row in getattr(records, field.name)] for field in fields(records)}
+    return {kind: rows if kind == "statements" else sorted(rows) for kind, rows in every.items()}
 
 
 class Comparison:

@@ -10,10 +10,12 @@ from services.domain.ids import EntityId, EpisodeId, PassageId, RecordId, Revisi
 from services.domain.instants import Precision
 from services.domain.records import EndReason, Judge, Source, VerdictKind
 from services.stores.errors import UnstorableText
+from services.stores.graph.plain import plain
 from services.stores.graph.port import AsOf, Commit, Forgetting, GraphStore, Records, Revocation
 from services.stores.paging import Page
 from tests.builders import Maker, a_scope, closing, on, revoking, text, together, without_precisions
 from tests.contracts.graph_base import Capability, GraphSuite
+from tests.contracts.graph_model import all_plain, told
 from tests.contracts.graph_time import listed
 
 HOSTILE = [
@@ -84,6 +86,7 @@ class GraphWrites(GraphSuite):
         assert sorted(found.claims, key=lambda c: c.id) == sorted([claim, by_hand], key=lambda c: c.id)
         assert (found.ends, found.denials, found.verdicts) == ([end], [denial], [verdict])
         assert found.spans == [span]
+        assert await all_plain(store, make.scope, 10) == told(plain(found))
         nodes = together([fact, old]).entities
         assert await store.entities(make.scope, [node.id for node in nodes]) == list(nodes)
         [cited] = [await store.of_episode(make.scope, make.episode("e1"))]
