@@ -103,8 +103,10 @@ def _resolver(resources: "Resources") -> object:
 
 def _recall(resources: "Resources") -> object:
     from services.recall.parts import Parts, options_of
+    from services.recall.ready import make_ready
     from services.recall.service import Recall
 
+    make_ready()
     memory = resources.memory
     return Recall(
         Parts(
