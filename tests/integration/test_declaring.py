@@ -17,7 +17,7 @@ from services.domain.ids import Revision
 from services.domain.lexicon import predicate_id
 from services.domain.scope import Scope
 from services.resolver import declaring
-from services.stores.graph.port import AsOf
+from services.stores.graph.port import AsOf, StatementView
 from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 from tests.builders import on
@@ -314,22 +314,15 @@ async def objects(world: World) -> set[tuple[str, str, str, int | None, int | No
     at = await world.memory.revisions.current(world.scope)
     listed = await world.graph.scan(world.scope, Page(1000))
     views = await world.graph.views(world.scope, listed.items, AsOf(at))
-    return {
-        (
-            v.subject.name,
-            v.predicate.name,
-            _name(v.statement.object, v.object),
-            s.valid_at,
-            s.invalid_at,
-            s.contested,
-        )
-        for v in views
-        for s in v.spans
-    }
+    return {(*_triple(v), s.valid_at, s.invalid_at, s.contested) for v in views for s in v.spans}
 
 
-def _name(target: object, entity: object) -> str:
-    return target.text if isinstance(target, Literal) else str(getattr(entity, "name", ""))
+def _triple(view: StatementView) -> tuple[str, str, str]:
+    """Its names. Which of a couple's two ways of saying it stands for both is by ids: one graph's own."""
+    subject, predicate, target = view.subject.name, view.predicate.name, view.statement.object
+    named = target.text if isinstance(target, Literal) else view.object.name if view.object else ""
+    first, second = sorted((subject, named)) if predicate == "married_to" else (subject, named)
+    return first, predicate, second
 
 
 @pytest.mark.slow
