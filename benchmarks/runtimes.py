@@ -37,7 +37,7 @@ RUNTIMES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 CREDITS_MICROS = 10**12
 CALLERS = 8
 WARM_SECONDS = 20
-"""What a graph that is asked for the first time needs until its vectors are in memory too."""
+"""What a graph of some thousands of facts, asked for the first time, needs until its vectors are held too."""
 
 Figures = dict[str, float]
 """Milliseconds or amounts a second, by what was measured."""

@@ -24,7 +24,6 @@ _HEAD_BYTES = 8
 _TERMS_KEPT = 16
 """Terms whose weights are remembered until a document comes."""
 
-
 Scores = npt.NDArray[np.float64]
 Weighed = tuple[npt.NDArray[np.int64] | slice, npt.NDArray[np.float32]]
 _EVERYWHERE = slice(None)
