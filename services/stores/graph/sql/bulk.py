@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Select, Table, and_, bindparam, or_, select, true
+from sqlalchemy import ColumnElement, Integer, Select, Table, bindparam, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.domain.ids import StatementId
@@ -12,9 +12,10 @@ from services.domain.scope import Scope
 from services.stores.graph.plain import PlainPage, PlainRecords, Row
 from services.stores.graph.sql import reads, schema
 from services.stores.graph.sql.conditions import id_chunks, with_revocations
-from services.stores.graph.sql.lists import position, token
+from services.stores.graph.sql.lists import is_after, position, token
 from services.stores.paging import Page
 from services.stores.sql.one_of import listed, most_of, one_of
+from services.stores.sql.rows import Int64, Key
 
 _STATEMENT = (
     *("id", "subject", "predicate", "object", "literal_kind", "literal_text", "fact", "aspect"),
@@ -81,8 +82,7 @@ def _statements(*, begun: bool) -> Select[Any]:
     columns = schema.statements.c
     after: ColumnElement[bool] = true()
     if begun:
-        later = or_(columns.created_at > bindparam("revision"), columns.id > bindparam("id"))
-        after = and_(columns.created_at >= bindparam("revision"), later)
+        after = is_after(columns.created_at, bindparam("revision", type_=Int64), bindparam("id", type_=Key))
     return (
         select(*(columns[name] for name in _STATEMENT))
         .where(columns.scope == bindparam("in_scope"), after)

@@ -85,7 +85,7 @@ async def _positions(
     id = schema.statements.c.id
     query = select(CREATED, id).order_by(created_at, id).limit(page.size + 1)
     if page.after:
-        query = query.where(_is_after(created_at, *position(page.after)))
+        query = query.where(is_after(created_at, *position(page.after)))
     found: set[Position] = set()
     for condition in conditions:
         rows = await connection.execute(query.where(condition))
@@ -94,7 +94,10 @@ async def _positions(
     return Listed(items, token(items[-1]) if len(found) > page.size else "")
 
 
-def _is_after(created_at: ColumnElement[int], revision: int, id: str) -> ColumnElement[bool]:
+def is_after(
+    created_at: ColumnElement[int], revision: int | ColumnElement[int], id: str | ColumnElement[str]
+) -> ColumnElement[bool]:
+    """Whether a statement comes after a position in the order of creation."""
     later_id = and_(created_at == revision, schema.statements.c.id > id)
     return and_(created_at >= revision, or_(created_at > revision, later_id))
 
