@@ -179,7 +179,7 @@ class Bench:
             await self.service(self.hot)(0)
             found.append((time.perf_counter() - began) * 1000)
             # Behind the first answers vectors are loaded: those of one graph are not to delay the next.
-            await self.hot.vectors_loaded(self._scope)
+            await self.hot.settled(self._scope)
         return found
 
     async def run(self, questions: int) -> Figures:
@@ -189,7 +189,7 @@ class Bench:
         cold = await self.cold(3)
         cpu = (time.process_time() - cpu) / len(cold) * 1000
         print(f"  first call of a cold graph: {min(cold):.0f} to {max(cold):.0f} ms, CPU {cpu:.0f} ms")
-        await self.hot.vectors_loaded(self._scope)
+        await self.hot.settled(self._scope)
         for ask in (self.public(), self.service(self.hot), self.service(self.stores)):
             await measured(ask, questions)
         await asyncio.sleep(1)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from services.recall.postings import Postings
+from services.recall.states import State, nested, within
 
 K1 = 1.2
 B = 0.5
@@ -40,15 +41,17 @@ class _Numbers(dict[str, int]):
 class Bm25:
     """Documents by id. A document is added once, and none is taken out: what lost one is built anew."""
 
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        self._places: dict[str, int] = {}
-        self._terms = _Numbers()
-        self._lengths = array("f")
+    def __init__(self, state: State | None = None) -> None:
+        """`state`: another one's."""
+        held = state or {}
+        self.ids: list[str] = [*held.get("ids", ())]
+        self._places = {id: place for place, id in enumerate(self.ids)}
+        self._terms = _Numbers({term: number for number, term in enumerate(held.get("terms", ()))})
+        self._lengths = array("f", np.asarray(held.get("lengths", []), dtype=np.float32).tobytes())
         self._norms: npt.NDArray[np.float32] | None = None
         self._heads = np.zeros(0, dtype=np.uint64)
         self._weighed: dict[str, Weighed] = {}
-        self._postings = Postings()
+        self._postings = Postings(within("postings", held))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -63,6 +66,13 @@ class Bm25:
         for places, found in self._weighed.values():
             own += found.nbytes + (0 if isinstance(places, slice) else places.nbytes)
         return own
+
+    @property
+    def state(self) -> State:
+        """All that it holds, as it is now."""
+        lengths = np.array(self._lengths, dtype=np.float32)
+        own: State = {"ids": [*self.ids], "terms": [*self._terms], "lengths": lengths}
+        return {**own, **nested("postings", self._postings.state)}
 
     @property
     def words(self) -> set[str]:

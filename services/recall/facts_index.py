@@ -17,11 +17,21 @@ from services.recall.bm25 import Bm25
 from services.recall.cues import PredicateWords
 from services.recall.hot.changes import Changes, changes_since
 from services.recall.hot.graph import HotGraph, OutOfOrder
+from services.recall.hot.kept import Kept
 from services.recall.hot.vectors import HotVectors
 from services.recall.mentions import AliasTable
 from services.recall.revisions import Known
+from services.recall.states import State, nested, within
 from services.recall.terms import terms
-from services.stores.graph.plain import PlainRecords, Row, plain, plain_statement, scan_plain
+from services.stores.graph.plain import (
+    PlainRecords,
+    Row,
+    alias_of,
+    plain,
+    plain_alias,
+    plain_statement,
+    scan_plain,
+)
 from services.stores.graph.port import Alias, AsOf, GraphStore, StatementView
 from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.lexicons import Lexicons
@@ -34,6 +44,8 @@ PAGE = 1_000
 _CREATED_AT = 9
 """Where a plain statement tells its revision."""
 _ALIAS_BYTES = 400
+_ANY = Revision(2**62)
+"""No graph has as many."""
 PAST_TABLES = 4
 """Alias tables of earlier revisions that are kept: whoever asks as known then asks again."""
 
@@ -54,14 +66,18 @@ class FactsIndex:
         vectors: VectorStore,
         scope: Scope,
         max_bytes: int,
+        kept: Kept,
         archive: ArchiveStore | None = None,
     ) -> None:
-        """`max_bytes`: vectors are kept while they fit in that beside all else.
+        """`max_bytes`: vectors are held while they fit in that beside all else. `kept`: of these facts.
 
         With an `archive` nothing that lies there is searched for, though it is read; without, all is
         searched, by words alone: whoever asks for the whole has the vectors of the other index.
         """
-        self._made_of = (graph, lexicons, log, vectors, scope, max_bytes, archive)
+        self._made_of = (graph, lexicons, log, vectors, scope, max_bytes, kept, archive)
+        self._kept = kept
+        self.behind = 0.0
+        """Seconds for which it was kept before it was loaded; 0 of what was read from the stores."""
         self._archive = archive
         self._archived: set[StatementId] = set()
         self.moved_at = Revision(0)
@@ -75,14 +91,18 @@ class FactsIndex:
         self._aliases: dict[EntityId, list[Alias]] = {}
         self._past: dict[Revision, AliasTable] = {}
         self.revision: Revision | None = None
-        self.hot = HotGraph()
+        self._hold(HotGraph())
         self.clocks: dict[Revision, Instant] = {}
         self.statements = Bm25()
         self.entities = Bm25()
         self.aliases = AliasTable(())
         self.predicates = PredicateWords((), Vocabulary())
-        self._near_statements = HotVectors(vectors, scope, Collection.STATEMENTS, self.hot.text_digest)
-        self._near_entities = HotVectors(vectors, scope, Collection.ENTITIES, self.hot.name_digest)
+
+    def _hold(self, hot: HotGraph) -> None:
+        self.hot = hot
+        of = (self._vectors, self._scope)
+        self._near_statements = HotVectors(*of, Collection.STATEMENTS, hot.text_digest)
+        self._near_entities = HotVectors(*of, Collection.ENTITIES, hot.nodes.text_digest)
 
     @property
     def bytes(self) -> int:
@@ -96,13 +116,55 @@ class FactsIndex:
 
     async def bring_forward(self, known: Known) -> None:
         """Reads what is published and not here. Raises StoreUnavailable, and can then be repeated."""
-        if self.revision is None:
+        if self.revision is None and not await self._restore():
             await self._load(known.current)
-        elif known.current > self.revision:
+        if self.revision is not None and known.current > self.revision:
             await self._advance(known)
         await self._follow_vectors()
 
+    async def read_anew(self, known: Known) -> None:
+        """Of one that holds nothing: reads the stores, whatever is kept. Raises StoreUnavailable."""
+        await self._load(known.current)
+        await self._follow_vectors()
+
+    async def _restore(self) -> bool:
+        """Takes what is kept; False without it."""
+        found = await self._kept.restored()
+        if found is None:
+            return False
+        state = found.state
+        hot, self.statements, self.entities = await asyncio.to_thread(
+            lambda: (
+                HotGraph(within("hot", state)),
+                Bm25(within("statements", state)),
+                Bm25(within("entities", state)),
+            )
+        )
+        self._hold(hot)
+        self._archived = {*state["archived"]}
+        for alias in map(alias_of, state["aliases"]):
+            self._aliases.setdefault(alias.entity, []).append(alias)
+        self.aliases = self._table()
+        self.behind = found.seconds
+        revision, self.moved_at = state["seen"]
+        await self._name(revision, ())
+        return True
+
+    def _state(self) -> State:
+        return {
+            "seen": [self.revision, self.moved_at],
+            "archived": [*self._archived],
+            "aliases": [plain_alias(alias) for own in self._aliases.values() for alias in own],
+            **nested("hot", self.hot.state),
+            **nested("statements", self.statements.state),
+            **nested("entities", self.entities.state),
+        }
+
     async def _load(self, revision: Revision) -> None:
+        # What an attempt before has read is older than the mark.
+        mark = await self._kept.mark()
+        self._hold(HotGraph())
+        self._aliases, self._archived, self.statements = {}, set(), Bm25()
         # Before statements are read: what moves meanwhile is seen next time.
         self.moved_at = await self._archive.latest(self._scope) if self._archive else Revision(0)
         after = ""
@@ -116,6 +178,8 @@ class FactsIndex:
         for alias in await self._graph.aliases(self._scope, revision):
             self._aliases.setdefault(alias.entity, []).append(alias)
         await self._name(revision, self._aliases)
+        if self._compact_bytes <= self._max_bytes:
+            self._kept.keep(mark, len(self.hot), self._state)
 
     async def _advance(self, known: Known) -> None:
         assert self.revision is not None, "it was loaded"
@@ -130,12 +194,12 @@ class FactsIndex:
                 changes = None
         if changes is None:
             anew = FactsIndex(*self._made_of)
-            await anew.bring_forward(known)
+            await anew.read_anew(known)
             # In one go: who reads meanwhile sees all of the old or all of the new.
             vars(self).update(vars(anew))
 
     async def _change(self, changes: Changes, revision: Revision) -> None:
-        there = [id for id in sorted(changes.entities) if not self.hot.lacks([id])]
+        there = [id for id in sorted(changes.entities) if not self.hot.nodes.lacks([id])]
         renamed = self.hot.put_entities(await self._graph.entities(self._scope, there)) if there else []
         for place in renamed:
             self._near_entities.drop(place)
@@ -165,7 +229,7 @@ class FactsIndex:
         # What a later revision creates comes with that one.
         read = replace(read, statements=[one for one in read.statements if one[_CREATED_AT] <= revision])
         nodes = [node for one in read.statements for node in one[1:4] if node is not None]
-        lacking = self.hot.lacks(nodes)
+        lacking = self.hot.nodes.lacks(nodes)
         if lacking:
             self.hot.put_entities(await self._graph.entities(self._scope, lacking))
         fresh = [one for one in read.statements if self.hot.place(one[0]) is None]
@@ -181,15 +245,15 @@ class FactsIndex:
 
     def _cut(self, statements: Iterable[Row]) -> list[tuple[StatementId, list[str]]]:
         """The words of some statements, whose nodes are there."""
-        name = self.hot.name
+        nodes = self.hot.nodes
 
         @cache
         def of_node(id: EntityId) -> list[str]:
-            return terms(name(id))
+            return terms(nodes[id].name)
 
         @cache
         def of_predicate(id: EntityId) -> list[str]:
-            return terms(_spaced(name(id)))
+            return terms(_spaced(nodes[id].name))
 
         return [
             (
@@ -210,7 +274,7 @@ class FactsIndex:
     async def _cut_again(self) -> None:
         """Words anew, so that none of what was forgotten or is told otherwise stays."""
         searched = [id for id in self.hot.ids if id not in self._archived]
-        views = self.hot.views(searched, AsOf(Revision(2**62)))
+        views = self.hot.views(searched, AsOf(_ANY))
         cut = await asyncio.to_thread(self._cut, [plain_statement(view.statement) for view in views])
         self.statements = Bm25()
         self.statements.add_all(cut)
@@ -219,8 +283,7 @@ class FactsIndex:
         """The tables of names, where something of them changed; and the revision that is reached now."""
         changed = list(changed)
         if changed:
-            every = [alias for own in self._aliases.values() for alias in own]
-            self.aliases = AliasTable(sorted(every, key=lambda one: (one.key, one.type, one.entity)))
+            self.aliases = self._table()
             await self._name_entities(changed)
         lexicon = await self._lexicons.at(self._scope, revision)
         self.predicates = PredicateWords(self.aliases.predicates, lexicon.known)
@@ -237,6 +300,10 @@ class FactsIndex:
         )
         self.entities.add_all(zip(fresh, cut, strict=True))
 
+    def _table(self, until: Revision = _ANY) -> AliasTable:
+        every = [one for own in self._aliases.values() for one in own if one.recorded_at <= until]
+        return AliasTable(sorted(every, key=lambda one: (one.key, one.type, one.entity)))
+
     async def aliases_at(self, revision: Revision) -> AliasTable:
         """The names as known at a revision that was reached."""
         if revision == self.revision:
@@ -244,8 +311,7 @@ class FactsIndex:
         if revision not in self._past:
             if len(self._past) >= PAST_TABLES:
                 self._past.pop(next(iter(self._past)))
-            every = [one for own in self._aliases.values() for one in own if one.recorded_at <= revision]
-            self._past[revision] = AliasTable(sorted(every, key=lambda one: (one.key, one.type, one.entity)))
+            self._past[revision] = self._table(revision)
         return self._past[revision]
 
     # Vectors
@@ -257,8 +323,8 @@ class FactsIndex:
         near = self._near_statements if collection is Collection.STATEMENTS else self._near_entities
         if not near.whole:
             return None
-        ids: Sequence[str] = self.hot.nodes
-        mask = self.hot.named()
+        ids: Sequence[str] = self.hot.nodes.ids
+        mask = self.hot.nodes.named()
         if collection is Collection.STATEMENTS:
             ids, mask = self.hot.ids, self.hot.searched(where) & self._hot_places()
         return await near.search(ids, vectors, limit, mask)
@@ -276,10 +342,11 @@ class FactsIndex:
         if self._compact_bytes + rows * self._vectors.dimension * 4 > self._max_bytes:
             return
         await self._near_statements.follow(self.hot.ids, self.hot.worded & self._hot_places())
-        await self._near_entities.follow(self.hot.nodes, self.hot.named())
+        await self._near_entities.follow(self.hot.nodes.ids, self.hot.nodes.named())
 
-    async def vectors_loaded(self) -> None:
-        """Waits for vectors that are being loaded; for tests and measurements."""
+    async def settled(self) -> None:
+        """Waits for what is loaded or kept behind the answers; for tests and measurements."""
+        await self._kept.settled()
         await self._near_statements.loaded()
         await self._near_entities.loaded()
 

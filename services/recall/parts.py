@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 
 from services.domain.predicates import Vocabulary
+from services.domain.scope import Scope
 from services.llm.port import Embedder
 from services.recall.facts_index import FactsIndex
+from services.recall.hot.kept import LEAST_ROWS, Kept
 from services.recall.revisions import WAIT_SECONDS
 from services.recall.settings import RecallSettings
 from services.recall.shelf import Shelf
@@ -20,6 +22,7 @@ from services.stores.memory.port import (
     TextStore,
     VoiceStore,
 )
+from services.stores.memory.snapshots import SnapshotKind, SnapshotStore
 from services.stores.vectors.port import VectorStore
 
 
@@ -34,6 +37,10 @@ class Options:
     """The same of passages and voice aspects."""
     hot: bool = True
     """Whether questions are answered from memory where their graph is held; else from the stores alone."""
+    snapshots: bool = True
+    """Whether what is held of a graph is kept for who starts cold."""
+    least_kept: int = LEAST_ROWS
+    """Rows of what is kept; of fewer the stores are read as quickly."""
     wait_seconds: float = WAIT_SECONDS
     """How long `min_revision` is waited for."""
 
@@ -55,6 +62,7 @@ class Parts:
     archive: ArchiveStore
     revisions: RevisionLog
     decisions: DecisionLog
+    snapshots: SnapshotStore
     summaries: SummaryStore
     vectors: VectorStore
     embedder: Embedder
@@ -64,9 +72,17 @@ class Parts:
     def facts_shelf(self, lexicons: Lexicons, *, whole: bool = False) -> Shelf[FactsIndex]:
         """What is in memory of the facts of lately used graphs: of what is not archived, or of the whole."""
         archive, most = None if whole else self.archive, self.options.facts_bytes
+        kind = SnapshotKind.WHOLE if whole else SnapshotKind.FACTS
         return Shelf(
             lambda scope: FactsIndex(
-                self.graph, lexicons, self.revisions, self.vectors, scope, most, archive
+                self.graph,
+                lexicons,
+                self.revisions,
+                self.vectors,
+                scope,
+                most,
+                self._kept(scope, kind),
+                archive,
             ),
             most,
         )
@@ -75,5 +91,17 @@ class Parts:
         """What is in memory of the passages and the voice of lately used graphs."""
         most = self.options.texts_bytes
         return Shelf(
-            lambda scope: TextsIndex(self.text, self.voice, self.revisions, self.vectors, scope, most), most
+            lambda scope: TextsIndex(
+                self.text,
+                self.voice,
+                self.revisions,
+                self.vectors,
+                scope,
+                most,
+                self._kept(scope, SnapshotKind.TEXTS),
+            ),
+            most,
         )
+
+    def _kept(self, scope: Scope, kind: SnapshotKind) -> Kept:
+        return Kept(self.snapshots, scope, kind, self.options.least_kept)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from services.recall.states import State
+
 Places = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.float32]
 
@@ -21,11 +23,13 @@ class Postings:
     and is sorted in when it has become a share of all.
     """
 
-    def __init__(self) -> None:
-        self._starts = np.zeros(1, dtype=np.int64)
+    def __init__(self, state: State | None = None) -> None:
+        """`state`: another one's."""
+        held = state or {}
+        self._starts = np.asarray(held.get("starts", [0]), dtype=np.int64)
         """By term: where its documents begin in `_places` and `_counts`; one more at the end."""
-        self._places = np.zeros(0, dtype=np.uint32)
-        self._counts = np.zeros(0, dtype=np.float32)
+        self._places = np.asarray(held.get("places", []), dtype=np.uint32)
+        self._counts = np.asarray(held.get("counts", []), dtype=np.float32)
         self._fresh: list[tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]] = []
         """Terms, and the place of the document where each occurs."""
         self._occurrences = 0
@@ -34,6 +38,12 @@ class Postings:
     def bytes(self) -> int:
         sorted_in = self._starts.nbytes + self._places.nbytes + self._counts.nbytes
         return sorted_in + sum(terms.nbytes + places.nbytes for terms, places in self._fresh)
+
+    @property
+    def state(self) -> State:
+        """All of it; an array that is there is never written to."""
+        self.sort_in()
+        return {"starts": self._starts, "places": self._places, "counts": self._counts}
 
     def add(self, first: int, terms: Sequence[int], lengths: Sequence[int]) -> None:
         """Adds documents from a place on: the terms of all, one after the other, and how many each has."""

@@ -128,11 +128,10 @@ class Recalling:
         self.facts_shelf.drop(scope)
         self.whole_shelf.drop(scope)
 
-    async def vectors_loaded(self, scope: Scope) -> None:
-        """Waits for vectors of a graph that are being loaded; for tests and measurements."""
-        for index in (self.facts_shelf.held(scope), self.texts_shelf.held(scope)):
-            if index is not None:
-                await index.vectors_loaded()
+    async def settled(self, scope: Scope) -> None:
+        """Waits for what is done of a graph behind the answers; for tests and measurements."""
+        for shelf in (self.facts_shelf, self.whole_shelf, self.texts_shelf):
+            await shelf.settled(scope)
 
     async def _asking(
         self, scope: Scope, question: Question, known: Known, care: Care

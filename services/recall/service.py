@@ -75,9 +75,9 @@ class Recall(Following):
         for kept in (self._lexicons, self._readings, self._diffs, self._statements.dependents):
             kept.drop(scope)
 
-    async def vectors_loaded(self, scope: Scope) -> None:
-        """Waits for vectors of a graph that are being loaded; for tests and measurements."""
-        await self._recalling.vectors_loaded(scope)
+    async def settled(self, scope: Scope) -> None:
+        """Waits for what is done of a graph behind the answers; for tests and measurements."""
+        await self._recalling.settled(scope)
 
     async def forget_scope(
         self, scope: Scope, request: erasing_pb.ForgetScopeRequest

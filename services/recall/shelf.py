@@ -6,23 +6,41 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
+import structlog
+
 from services.domain.scope import Scope
 from services.recall.revisions import Known
+from services.stores.errors import StoreError
+
+log = structlog.get_logger(__name__)
 
 IDLE_SECONDS = 600.0
 """After which an index that nobody used is dropped, when another one is used."""
 
 AGE_SECONDS = 3600.0
-"""After which an index is made anew: upkeep mends rows of stores without a revision that would tell."""
+"""After which an index is read anew, behind the answers of the one that is there: upkeep mends rows of stores
+without a revision that would tell. One that was kept is no younger than what it was read from."""
+
+LATER_SECONDS = 1.0
+"""How long that waits while the question that met it is answered."""
 
 
 class Index(Protocol):
     """Something of one scope that can be brought forward to what is known now."""
 
+    behind: float
+    """Seconds for which it was kept before it was loaded."""
+
     @property
     def bytes(self) -> int: ...
 
     async def bring_forward(self, known: Known) -> None: ...
+
+    async def read_anew(self, known: Known) -> None:
+        """The same of one that holds nothing yet, from the stores alone."""
+        ...
+
+    async def settled(self) -> None: ...
 
 
 I = TypeVar("I", bound=Index)  # noqa: E741 - reads well where it is used
@@ -34,16 +52,22 @@ class _Place(Generic[I]):
         self.made_at = made_at
         self.coming = asyncio.Lock()
         self.used_at = 0.0
+        self.renewing: asyncio.Task[None] | None = None
 
 
 class Shelf(Generic[I]):
     """Makes, keeps and evicts indexes. The least recently used goes first; the one in use always stays."""
 
     def __init__(
-        self, make: Callable[[Scope], I], max_bytes: int, seconds: Callable[[], float] = time.monotonic
+        self,
+        make: Callable[[Scope], I],
+        max_bytes: int,
+        seconds: Callable[[], float] = time.monotonic,
+        later: float = LATER_SECONDS,
     ) -> None:
-        """`seconds` is a clock that never goes back."""
+        """`seconds` is a clock that never goes back; `later`: how long what is old waits to be read anew."""
         self._seconds = seconds
+        self._later = later
         self._make = make
         self._max_bytes = max_bytes
         self._places: OrderedDict[Scope, _Place[I]] = OrderedDict()
@@ -51,20 +75,31 @@ class Shelf(Generic[I]):
     async def get(self, scope: Scope, known: Known) -> I:
         """The index of a scope, at its current revision or later. Raises StoreUnavailable."""
         place = self._places.get(scope)
-        if place is None or self._seconds() - place.made_at > AGE_SECONDS:
+        if place is None:
             place = self._places[scope] = _Place(self._make(scope), self._seconds())
         self._places.move_to_end(scope)
         place.used_at = self._seconds()
         self._drop_idle()
         async with place.coming:
-            await place.index.bring_forward(known)
+            index = place.index
+            await index.bring_forward(known)
+        if self._seconds() - place.made_at + index.behind > AGE_SECONDS and place.renewing is None:
+            place.renewing = asyncio.create_task(self._renew(scope, place, known))
         self._evict(scope)
-        return place.index
+        return index
 
     def held(self, scope: Scope) -> I | None:
         """The index of a scope as it is, if there is one."""
         place = self._places.get(scope)
         return place.index if place else None
+
+    async def settled(self, scope: Scope) -> None:
+        """Waits for what is done of a scope behind the answers; for tests and measurements."""
+        place = self._places.get(scope)
+        if place is not None:
+            if place.renewing is not None:
+                await place.renewing
+            await place.index.settled()
 
     def drop(self, scope: Scope) -> None:
         """Forgets the index of a scope; the next use builds it anew."""
@@ -78,6 +113,18 @@ class Shelf(Generic[I]):
     def scopes(self) -> list[Scope]:
         """Least recently used first."""
         return list(self._places)
+
+    async def _renew(self, scope: Scope, place: _Place[I], known: Known) -> None:
+        await asyncio.sleep(self._later)
+        index = self._make(scope)
+        try:
+            await index.read_anew(known)
+        except StoreError as error:
+            log.info("index not read anew", error=str(error))
+        else:
+            async with place.coming:
+                place.index, place.made_at = index, self._seconds()
+        place.renewing = None
 
     def _drop_idle(self) -> None:
         """A graph that was erased is not asked for again: its words must not stay for that."""

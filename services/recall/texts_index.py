@@ -11,10 +11,12 @@ from services.domain.scope import Scope
 from services.domain.voice import claims_at
 from services.recall.bm25 import Bm25, Scores
 from services.recall.hot.changes import changes_since
+from services.recall.hot.kept import Kept
 from services.recall.hot.texts import HotTexts
 from services.recall.hot.vectors import HotVectors
 from services.recall.hot.voices import HotVoices
 from services.recall.revisions import Known
+from services.recall.states import State, nested, within
 from services.recall.terms import terms
 from services.recall.turns import Turns
 from services.stores.memory.following import PlainPassage, Said, TextChanges
@@ -41,29 +43,36 @@ class TextsIndex:
         vectors: VectorStore,
         scope: Scope,
         max_bytes: int,
+        kept: Kept,
     ) -> None:
-        """`max_bytes`: vectors are kept while they fit in that beside all else."""
-        self._made_of = (text, voice, log, vectors, scope, max_bytes)
+        """`max_bytes`: vectors are held while they fit in that beside all else. `kept`: of these texts."""
+        self._made_of = (text, voice, log, vectors, scope, max_bytes, kept)
+        self._kept = kept
+        self.behind = 0.0
+        """As of FactsIndex."""
         self._text = text
         self._voice_store = voice
         self._log = log
         self._vectors = vectors
         self._scope = scope
         self._max_bytes = max_bytes
-        self._state: TextChanges | None = None
+        self._seen: TextChanges | None = None
         self._revision: Revision | None = None
-        self.texts = HotTexts()
+        self._hold(HotTexts())
         self.voices = HotVoices()
         self.passages = Bm25()
         self.voice = Bm25()
         self.turns = Turns()
-        self._near_passages = HotVectors(vectors, scope, Collection.PASSAGES, self.texts.text_digest)
         self._near_voice = HotVectors(vectors, scope, Collection.VOICE, self.voices.text_digest)
+
+    def _hold(self, texts: HotTexts) -> None:
+        self.texts = texts
+        self._near_passages = HotVectors(self._vectors, self._scope, Collection.PASSAGES, texts.text_digest)
 
     @property
     def loaded(self) -> bool:
         """Whether it has been brought forward once."""
-        return self._state is not None and self._revision is not None
+        return self._seen is not None and self._revision is not None
 
     @property
     def bytes(self) -> int:
@@ -77,16 +86,59 @@ class TextsIndex:
     async def bring_forward(self, known: Known) -> None:
         """Reads what has come, and what has gone. Raises StoreUnavailable, and can then be repeated."""
         revision = known.current
-        changed = known.texts != self._state
+        if self._seen is None and not await self._restore():
+            await self._load(known.texts)
+        changed = known.texts != self._seen
         if (changed and not await self._follow_texts(known.texts)) or await self._let_go():
             anew = TextsIndex(*self._made_of)
-            await anew.bring_forward(known)
+            await anew.read_anew(known)
             # In one go: who reads meanwhile sees all of the old or all of the new.
             vars(self).update(vars(anew))
             return
         if self._revision is None or revision > self._revision:
             await self._follow_voice(revision)
         await self._follow_vectors()
+
+    async def read_anew(self, known: Known) -> None:
+        """Of one that holds nothing: reads the stores, whatever is kept. Raises StoreUnavailable."""
+        await self._load(known.texts)
+        await self._follow_voice(known.current)
+        await self._follow_vectors()
+
+    async def _restore(self) -> bool:
+        """Takes what is kept, which is all but voice aspects; False without it."""
+        found = await self._kept.restored()
+        if found is None:
+            return False
+        state = found.state
+        texts, self.passages, self.turns = await asyncio.to_thread(
+            lambda: (
+                HotTexts(within("texts", state)),
+                Bm25(within("passages", state)),
+                Turns(within("turns", state)),
+            )
+        )
+        self._hold(texts)
+        self.behind = found.seconds
+        (self._seen,) = state["seen"]
+        return True
+
+    def _state(self) -> State:
+        return {
+            "seen": [self._seen],
+            **nested("texts", self.texts.state),
+            **nested("passages", self.passages.state),
+            **nested("turns", self.turns.state),
+        }
+
+    async def _load(self, texts: TextChanges) -> None:
+        # What an attempt before has read is older than the mark.
+        mark = await self._kept.mark()
+        self._hold(HotTexts())
+        self.passages, self.turns = Bm25(), Turns()
+        await self._follow_texts(texts)
+        if self._compact_bytes <= self._max_bytes:
+            self._kept.keep(mark, len(self.texts), self._state)
 
     async def _follow_texts(self, state: TextChanges) -> bool:
         """Adds what came. False when something went: whatever held it must go."""
@@ -100,7 +152,7 @@ class TextsIndex:
             await self._add(chunk, await self._text.passages_in(self._scope, chunk))
         if len(fresh) > PAGE:
             await asyncio.to_thread(self.passages.sort_in)
-        self._state = state
+        self._seen = state
         return True
 
     async def _let_go(self) -> bool:
@@ -177,8 +229,9 @@ class TextsIndex:
         await self._near_passages.follow(self.texts.ids, self.texts.searchable)
         await self._near_voice.follow(self.voices.ids, self.voices.searched(VectorFilter()))
 
-    async def vectors_loaded(self) -> None:
-        """Waits for vectors that are being loaded; for tests and measurements."""
+    async def settled(self) -> None:
+        """Waits for what is loaded or kept behind the answers; for tests and measurements."""
+        await self._kept.settled()
         await self._near_passages.loaded()
         await self._near_voice.loaded()
 

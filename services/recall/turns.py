@@ -14,6 +14,7 @@ from services.domain.names import name_key
 from services.recall.bm25 import Bm25, Scores
 from services.recall.fuse import best_first
 from services.recall.mentions import AliasTable
+from services.recall.states import State
 from services.recall.terms import folded
 from services.stores.graph.port import Alias
 from services.stores.memory.following import PlainPassage, plain_passage
@@ -48,17 +49,21 @@ Mask = npt.NDArray[np.bool_]
 class Turns:
     """The turns of one graph, by their place in the index of their words. Added in the order of places."""
 
-    def __init__(self) -> None:
-        self.assistants: set[str] = set()
+    def __init__(self, state: State | None = None) -> None:
+        """`state`: another one's."""
+        held = state or {}
+        self.assistants: set[str] = {*held.get("assistants", ())}
         """Keys of the speakers that are assistants."""
-        self._episodes: dict[EpisodeId, int] = {}
-        self._at = array("q")
+        episodes: Sequence[EpisodeId] = held.get("episodes", ())
+        self._episodes = {id: number for number, id in enumerate(episodes)}
+        self._at = array("q", held.get("at", ()))
         """Which turn of which episode each is, as one number: neighbours follow each other."""
-        self._speakers = array("i")
-        self._numbers: dict[str, int] = {}
-        self._spelled: dict[str, str] = {}
-        self._asks = array("b")
-        self._of_you = array("b")
+        self._speakers = array("i", held.get("speakers", ()))
+        keys: Sequence[str] = held.get("keys", ())
+        self._numbers = {key: number for number, key in enumerate(keys)}
+        self._spelled: dict[str, str] = dict(held.get("spelled", ()))
+        self._asks = array("b", held.get("asks", ()))
+        self._of_you = array("b", held.get("of_you", ()))
         self._about: Places | None = None
         self._beside: dict[int, Places | None] = {}
         self._names: AliasTable | None = None
@@ -70,6 +75,20 @@ class Turns:
     def bytes(self) -> int:
         """About what it takes of memory."""
         return len(self) * _TURN_BYTES + len(self._episodes) * _EPISODE_BYTES
+
+    @property
+    def state(self) -> State:
+        """All that it holds, as it is now."""
+        return {
+            "assistants": [*self.assistants],
+            "episodes": [*self._episodes],
+            "at": [*self._at],
+            "speakers": [*self._speakers],
+            "keys": [*self._numbers],
+            "spelled": [*self._spelled.items()],
+            "asks": [*self._asks],
+            "of_you": [*self._of_you],
+        }
 
     def add(self, passage: Passage) -> None:
         """Takes the next place."""

@@ -117,6 +117,7 @@ def _recall(resources: "Resources") -> object:
             archive=memory.archive,
             revisions=memory.revisions,
             decisions=memory.decisions,
+            snapshots=memory.snapshots,
             summaries=memory.summaries,
             vectors=resources.vectors,
             embedder=resources.embedder,

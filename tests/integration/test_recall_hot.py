@@ -164,7 +164,7 @@ async def _check_reads(memory: Memory, scope: Scope, current: Revision) -> None:
     ids = list((await world.graph.scan(scope, ALL)).items)
     for index in (held, await _loaded(memory, scope, current)):
         hot = index.hot
-        nodes = sorted(hot.nodes)
+        nodes = sorted(hot.nodes.ids)
         assert [*hot.records(ids).claims] == list((await world.graph.records(scope, ids)).claims)
         assert hot.records(ids) == _lists(await world.graph.records(scope, ids))
         pairs = [(one, other) for one in nodes for other in nodes]
@@ -239,7 +239,7 @@ async def test_what_is_deleted_is_not_in_memory_any_more(memory: Memory) -> None
     assert graph is not None
     assert texts is not None
     every = graph.hot.records(graph.hot.ids)
-    assert "quinoa" not in f"{every} {graph.hot.entities(graph.hot.nodes)}"
+    assert "quinoa" not in f"{every} {graph.hot.nodes.among(graph.hot.nodes.ids)}"
     assert "quinoa" not in f"{texts.texts.passages(texts.texts.ids)}"
 
 

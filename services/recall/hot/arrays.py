@@ -37,7 +37,7 @@ class Growing:
     def append(self, value: int) -> None:
         self.extend([value])
 
-    def extend(self, values: Sequence[int]) -> None:
+    def extend(self, values: Sequence[int] | Ints) -> None:
         size = self._size + len(values)
         if size > len(self._held):
             room = np.zeros(max(size, 2 * len(self._held)), dtype=np.int64)

@@ -10,6 +10,7 @@ from services.domain.graph import Entity, GraphAspect
 from services.domain.ids import EntityId, RecordId, Revision, StatementId
 from services.domain.records import Claim, Denial, End, Verdict
 from services.recall.hot.arrays import Growing, Neighbours
+from services.recall.hot.nodes import HotNodes
 from services.recall.hot.packing import (
     Nodes,
     Packed,
@@ -26,7 +27,8 @@ from services.recall.hot.packing import (
     within,
 )
 from services.recall.hot.spans import HotSpans, columns_of
-from services.stores.graph.plain import PlainRecords, Row, statement_of
+from services.recall.states import State
+from services.stores.graph.plain import PlainRecords, Row, plain_verdict, statement_of, verdict_of
 from services.stores.graph.port import (
     AsOf,
     NodePair,
@@ -39,7 +41,7 @@ from services.stores.graph.port import (
 )
 from services.stores.graph.steps import beyond, via
 from services.stores.vectors.port import VectorFilter
-from services.stores.vectors.rows import NEVER, digest, entity_text, statement_text
+from services.stores.vectors.rows import NEVER, digest, statement_text
 
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
@@ -53,7 +55,6 @@ _VIEWED_BYTES = 300
 _NONE = -1
 _STATEMENT_BYTES = 320
 """What Python keeps of a statement besides its pieces: its id, its place, its entries in arrays and lists."""
-_ENTITY_BYTES = 700
 _VERDICT_BYTES = 900
 _BYTES_HEAD = 33
 """Of a bytes object."""
@@ -74,28 +75,31 @@ class HotGraph:
     of a later revision than the loaded one is there already, or not yet: every read names its own.
     """
 
-    def __init__(self) -> None:
-        self.ids: list[StatementId] = []
-        self._places: dict[StatementId, int] = {}
-        self._told: list[Packed] = []
-        self._records: list[Packed] = []
-        self._nodes: list[EntityId] = []
-        self._node_places: dict[EntityId, int] = {}
-        self._entities: dict[EntityId, Entity] = {}
+    def __init__(self, state: State | None = None) -> None:
+        """`state`: another one's."""
+        held = state or {}
+        self.ids: list[StatementId] = [*held.get("ids", ())]
+        self._places = {id: place for place, id in enumerate(self.ids)}
+        self._told: list[Packed] = [*held.get("told", ())]
+        self._records: list[Packed] = [*held.get("records", ())]
+        self.nodes = HotNodes(held)
         self._subject, self._predicate, self._object = Growing(), Growing(), Growing()
         self._aspect, self._created = Growing(), Growing()
         self._hull_from, self._hull_to = Growing(), Growing()
         self._has_text = Growing()
-        self._has_name = Growing()
         self._unpacked: dict[int, Told] = {}
         self._viewed: dict[int, StatementView] = {}
         self._viewed_at = _NONE
         """The revision as of which what was shown lately is told in `_viewed`, with all that is believed."""
-        self._spans = HotSpans()
+        self._spans = HotSpans(held.get("spans"))
         self._verdicts: dict[RecordId, Verdict] = {}
         self._judged: dict[StatementId, set[RecordId]] = {}
         self._beside = Neighbours()
-        self._bytes = 0
+        self._bytes = sum(map(len, self._told)) + sum(map(len, self._records))
+        self._bytes += 2 * _BYTES_HEAD * len(self.ids)
+        self._judge(map(verdict_of, held.get("verdicts", ())))
+        for name, column in self._columns.items():
+            column.extend(held.get(name, ()))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -103,42 +107,51 @@ class HotGraph:
     @property
     def bytes(self) -> int:
         """About what it takes of memory."""
-        own = len(self.ids) * _STATEMENT_BYTES + len(self._entities) * _ENTITY_BYTES
+        own = len(self.ids) * _STATEMENT_BYTES + self.nodes.bytes
         own += len(self._unpacked) * _UNPACKED_BYTES + len(self._viewed) * _VIEWED_BYTES
         return self._bytes + own + len(self._verdicts) * _VERDICT_BYTES + self._spans.bytes
+
+    @property
+    def state(self) -> State:
+        """All that it holds, as it is now."""
+        return {
+            "ids": [*self.ids],
+            "told": [*self._told],
+            "records": [*self._records],
+            "verdicts": [*map(plain_verdict, self._verdicts.values())],
+            "spans": self._spans.held,
+            **{name: column.array.copy() for name, column in self._columns.items()},
+            **self.nodes.state,
+        }
+
+    @property
+    def _columns(self) -> Mapping[str, Growing]:
+        return {
+            "subject": self._subject,
+            "predicate": self._predicate,
+            "object": self._object,
+            "aspect": self._aspect,
+            "created": self._created,
+            "hull_from": self._hull_from,
+            "hull_to": self._hull_to,
+            "has_text": self._has_text,
+        }
 
     def place(self, id: StatementId) -> int | None:
         """Where a statement stands, if it is there."""
         return self._places.get(id)
 
-    def lacks(self, ids: Iterable[EntityId]) -> list[EntityId]:
-        """Those of some entities that are not there, each once."""
-        return [id for id in dict.fromkeys(ids) if id not in self._entities]
-
     def has(self, ids: Iterable[StatementId]) -> bool:
         """Whether all of these statements are there."""
         return all(id in self._places for id in ids)
-
-    @property
-    def nodes(self) -> Sequence[EntityId]:
-        """Every node by its own place; predicates too."""
-        return self._nodes
 
     # What is put in
 
     def put_entities(self, entities: Iterable[Entity]) -> list[int]:
         """Adds or replaces nodes; answers the places of those that were there and now read otherwise."""
-        other: list[int] = []
-        for entity in entities:
-            place = self._node_places.setdefault(entity.id, len(self._nodes))
-            if place == len(self._nodes):
-                self._nodes.append(entity.id)
-                self._has_name.append(0)
-            elif self._entities[entity.id] != entity:
-                other.append(place)
-                self._viewed.clear()
-            self._entities[entity.id] = entity
-            self._has_name[place] = bool(entity_text(entity))
+        other = self.nodes.put(entities)
+        if other:
+            self._viewed.clear()
         return other
 
     def put(self, records: PlainRecords) -> list[int]:
@@ -158,19 +171,22 @@ class HotGraph:
                 retold.append(place)
             self._replace(place, one, pieces)
         self._put_spans(records.spans, np.array(replaced, dtype=np.int64))
-        for verdict in records.verdicts:
+        self._judge(records.verdicts)
+        self._beside.stale()
+        return retold
+
+    def _judge(self, verdicts: Iterable[Verdict]) -> None:
+        for verdict in verdicts:
             self._verdicts[verdict.id] = verdict
             for side in (verdict.left, verdict.right):
                 self._judged.setdefault(side, set()).add(verdict.id)
-        self._beside.stale()
-        return retold
 
     def _append(self, fresh: Sequence[Row], pieces: Mapping[StatementId, Pieces]) -> None:
         """Gives statements their places, in their order."""
         last = (int(self._created[len(self.ids) - 1]), self.ids[-1]) if self.ids else None
         if last is not None and _AGE(fresh[0]) < last:
             raise OutOfOrder
-        count, node_places = len(fresh), self._node_places
+        count, node_place = len(fresh), self.nodes.place_of
         ids, subjects, predicates, objects, _, _, facts, aspects, _, created = zip(*fresh, strict=True)
         self._places.update(zip(ids, range(len(self.ids), len(self.ids) + count), strict=True))
         self.ids += ids
@@ -178,9 +194,9 @@ class HotGraph:
         self._told += told
         self._records += records
         self._bytes += sum(map(len, told)) + sum(map(len, records)) + 2 * _BYTES_HEAD * count
-        self._subject.extend([node_places[node] for node in subjects])
-        self._predicate.extend([node_places[node] for node in predicates])
-        self._object.extend([_NONE if node is None else node_places[node] for node in objects])
+        self._subject.extend([node_place(node) for node in subjects])
+        self._predicate.extend([node_place(node) for node in predicates])
+        self._object.extend([_NONE if node is None else node_place(node) for node in objects])
         self._aspect.extend([_NONE if aspect is None else _ASPECTS[aspect] for aspect in aspects])
         self._created.extend(created)
         self._hull_from.extend([NEVER[0]] * count)
@@ -212,14 +228,6 @@ class HotGraph:
         )
         return self._views(places[self._created.array[places] <= at.known_at], at)
 
-    def entities(self, ids: Iterable[EntityId]) -> dict[EntityId, Entity]:
-        """Those of some nodes that are there."""
-        return {id: self._entities[id] for id in ids if id in self._entities}
-
-    def name(self, id: EntityId) -> str:
-        """Of a node that is there."""
-        return self._entities[id].name
-
     def records(self, ids: Iterable[StatementId]) -> Records:
         places = [self._places[id] for id in dict.fromkeys(ids) if id in self._places]
         read = [(self.ids[place], self._told_at(place)) for place in places]
@@ -244,7 +252,7 @@ class HotGraph:
     def slots(self, pairs: Iterable[NodePair]) -> dict[NodePair, list[StatementId]]:
         found: dict[NodePair, list[StatementId]] = {}
         for subject, predicate in dict.fromkeys(pairs):
-            node, kind = self._node_places.get(subject), self._node_places.get(predicate)
+            node, kind = self.nodes.place(subject), self.nodes.place(predicate)
             if node is None or kind is None:
                 continue
             beside = self._adjacent([node])
@@ -268,8 +276,7 @@ class HotGraph:
             (self._object, where.objects),
         ):
             if asked:
-                nodes = [self._node_places[id] for id in asked if id in self._node_places]
-                places = places[np.isin(column.array[places], nodes)]
+                places = places[np.isin(column.array[places], self.nodes.places(asked))]
         if where.aspects:
             aspects = [_ASPECTS[aspect] for aspect in where.aspects]
             places = places[np.isin(self._aspect.array[places], aspects)]
@@ -327,35 +334,28 @@ class HotGraph:
         """True for a statement that has its text."""
         return self._has_text.array.astype(bool)
 
-    def named(self) -> Mask:
-        """True for a node that is searched for: it has a name and is no predicate; shape (nodes,)."""
-        return self._has_name.array.astype(bool)
-
     def text_digest(self, place: int) -> str:
         """Of the text that a statement's vector is of."""
         one = told(self.ids[place], self._nodes_of(place), self._told[place])
         return digest(statement_text(one.statement))
 
-    def name_digest(self, place: int) -> str:
-        """Of the text that a node's vector is of, by the node's own place."""
-        return digest(entity_text(self._entities[self._nodes[place]]))
-
     def _beside_all(self, ids: Iterable[EntityId]) -> Places:
         """Places of the statements that name one of some entities, each once, in their order."""
-        return np.unique(self._adjacent([self._node_places[id] for id in ids if id in self._node_places]))
+        return np.unique(self._adjacent(self.nodes.places(ids)))
 
     def _adjacent(self, nodes: Collection[int]) -> Places:
         """Places of the statements that name one of some nodes, as subject or object; may repeat."""
-        return self._beside.of(nodes, self._subject.array, self._object.array, len(self._nodes))
+        return self._beside.of(nodes, self._subject.array, self._object.array, len(self.nodes))
 
     # One statement
 
     def _nodes_of(self, place: int) -> Nodes:
-        target = int(self._object[place])
+        target = self._object[place]
+        nodes = self.nodes.ids
         return (
-            self._nodes[int(self._subject[place])],
-            self._nodes[int(self._predicate[place])],
-            None if target == _NONE else self._nodes[target],
+            nodes[self._subject[place]],
+            nodes[self._predicate[place]],
+            None if target == _NONE else nodes[target],
         )
 
     def _told_at(self, place: int) -> Told:
@@ -388,9 +388,9 @@ class HotGraph:
         subject, predicate, node = nodes_of(one.statement)
         return StatementView(
             one.statement,
-            self._entities[subject],
-            self._entities[predicate],
-            None if node is None else self._entities[node],
+            self.nodes[subject],
+            self.nodes[predicate],
+            None if node is None else self.nodes[node],
             one.believed(known_at),
             one.episodes(known_at),
         )

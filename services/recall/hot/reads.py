@@ -114,7 +114,7 @@ class FactReads:
     async def entities(self, scope: Scope, ids: Sequence[EntityId]) -> Sequence[Entity]:
         """See the port. What no statement names is not held, and asked for."""
         index = self._held(scope)
-        found = {} if index is None else index.hot.entities(ids)
+        found = {} if index is None else index.hot.nodes.among(ids)
         missing = [id for id in ids if id not in found]
         if missing:
             found |= {one.id: one for one in await self._graph.entities(scope, missing)}

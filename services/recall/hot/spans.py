@@ -27,8 +27,9 @@ def columns_of(spans: Iterable[Row], places: Mapping[StatementId, int]) -> Colum
 class HotSpans:
     """Every span, past beliefs too, in the order of places."""
 
-    def __init__(self) -> None:
-        self._sorted: Columns = np.zeros((5, 0), dtype=np.int64)
+    def __init__(self, columns: Columns | None = None) -> None:
+        """`columns`: as another one holds them."""
+        self._sorted: Columns = np.zeros((5, 0), dtype=np.int64) if columns is None else columns
         self._fresh: list[Columns] = []
         """What came since: sorted in when it is asked for, so that a load does so once."""
 
@@ -37,7 +38,8 @@ class HotSpans:
         return sum(int(each.shape[1]) for each in (self._sorted, *self._fresh)) * _SPAN_BYTES
 
     @property
-    def _held(self) -> Columns:
+    def held(self) -> Columns:
+        """All of them, in the order of places."""
         if self._fresh:
             held = np.concatenate([self._sorted, *self._fresh], axis=1)
             self._sorted = np.ascontiguousarray(held[:, np.argsort(held[0], kind="stable")])
@@ -47,19 +49,19 @@ class HotSpans:
     def put(self, fresh: Columns, replaced: Places) -> None:
         """Adds spans, after those of replaced places are gone."""
         if len(replaced):
-            self._sorted = self._held[:, ~np.isin(self._held[0], replaced)]
+            self._sorted = self.held[:, ~np.isin(self.held[0], replaced)]
         self._fresh.append(fresh)
 
     def seen(self, count: int, at: AsOf, *, open_only: bool = False) -> Mask:
         """Which of `count` statements have a span as asked, one without an end if `open_only`."""
         mask = np.zeros(count, dtype=np.bool_)
-        held = self._held
+        held = self.held
         mask[held[0][_seen(held, at, open_only=open_only)]] = True
         return mask
 
     def seen_of(self, places: Places, at: AsOf, *, open_only: bool = False) -> Mask:
         """The same of some statements; shape (places,). Costs what they are, not what the graph is."""
-        held = self._held
+        held = self.held
         first = np.searchsorted(held[0], places, side="left")
         counts = np.searchsorted(held[0], places, side="right") - first
         owners = np.repeat(np.arange(len(places)), counts)

@@ -9,6 +9,7 @@ from services.domain.ids import EpisodeId, PassageId
 from services.domain.memory import Passage
 from services.recall.hot.arrays import Growing
 from services.recall.hot.packing import Packed, pack, unpacked
+from services.recall.states import State
 from services.stores.memory.following import PlainPassage, Said, passage_of
 from services.stores.vectors.port import VectorFilter
 from services.stores.vectors.rows import digest, passage_text
@@ -26,18 +27,22 @@ _EPISODE_BYTES = 200
 class HotTexts:
     """Answers as the text store does. Places are those of the order in which passages were put."""
 
-    def __init__(self) -> None:
-        self.ids: list[PassageId] = []
-        self._places: dict[PassageId, int] = {}
-        self._passages: list[Packed] = []
-        self._episodes: set[EpisodeId] = set()
-        self._said: list[Said] = []
+    def __init__(self, state: State | None = None) -> None:
+        """`state`: another one's."""
+        held = state or {}
+        self.ids: list[PassageId] = [*held.get("ids", ())]
+        self._places = {id: place for place, id in enumerate(self.ids)}
+        self._passages: list[Packed] = [*held.get("passages", ())]
+        self._episodes: set[EpisodeId] = {*held.get("episodes", ())}
+        self._said = [*map(Said._make, held.get("said", ()))]
         self._said_at = Growing()
+        self._said_at.extend([said.at for said in self._said])
         self._searchable = Growing()
+        self._searchable.extend(held.get("searchable", ()))
         self._unpacked: dict[int, Passage] = {}
-        self.held: list[PassageId] = []
+        self.held: list[PassageId] = [*held.get("held", ())]
         """Those that were held back when they were put: searched for once they are held no longer."""
-        self._bytes = 0
+        self._bytes = sum(map(len, self._passages))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -47,6 +52,18 @@ class HotTexts:
         """About what it takes of memory."""
         own = self._bytes + len(self._unpacked) * _UNPACKED_BYTES
         return own + len(self.ids) * _PASSAGE_BYTES + len(self._episodes) * _EPISODE_BYTES
+
+    @property
+    def state(self) -> State:
+        """All that it holds, as it is now."""
+        return {
+            "ids": [*self.ids],
+            "passages": [*self._passages],
+            "episodes": [*self._episodes],
+            "said": [*map(tuple, self._said)],
+            "searchable": self._searchable.array.copy(),
+            "held": [*self.held],
+        }
 
     @property
     def episodes_held(self) -> frozenset[EpisodeId]:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from services.domain.graph import GraphAspect, Literal, LiteralKind, Span, Statement
+from services.domain.graph import Entity, EntityType, GraphAspect, Literal, LiteralKind, Span, Statement
 from services.domain.ids import StatementId
 from services.domain.instants import Precision
-from services.domain.records import Claim, Denial, End, EndReason, Source, Verdict
+from services.domain.records import Claim, Denial, End, EndReason, Judge, Record, Source, Verdict, VerdictKind
 from services.domain.scope import Scope
-from services.stores.graph.port import GraphStore, Records
+from services.stores.graph.port import Alias, GraphStore, Records
 from services.stores.paging import Page
 
 # Beyond every instant and revision, so that what is stored is told apart from what is absent.
@@ -143,6 +143,37 @@ def span_of(statement: StatementId, row: Row) -> Span:
     )
 
 
+def plain_entity(one: Entity) -> Row:
+    """Its fields in order, as values."""
+    return one.id, one.name, one.key, one.type.value, one.aliases, one.created_at
+
+
+def entity_of(row: Row) -> Entity:
+    id, name, key, type, aliases, created_at = row
+    return Entity(id, name, key, EntityType(type), aliases, created_at)
+
+
+def plain_alias(one: Alias) -> Row:
+    """Its fields in order, as values."""
+    return one.key, one.type.value, one.entity, one.name, one.recorded_at
+
+
+def alias_of(row: Row) -> Alias:
+    key, type, *rest = row
+    return Alias(key, EntityType(type), *rest)
+
+
+def plain_verdict(one: Verdict) -> Row:
+    """Its fields in order, as values."""
+    sides = one.id, one.left, one.right, one.kind.value, one.judge.value, one.attested_at
+    return *sides, one.why, one.model, one.prompt_version, one.episode, *_recorded(one)
+
+
+def verdict_of(row: Row) -> Verdict:
+    id, left, right, kind, judge, *rest = row
+    return Verdict(id, left, right, VerdictKind(kind), Judge(judge), *rest)
+
+
 def starts(span: Span) -> int:
     """When a span begins, as a number."""
     return UNKNOWN_START if span.valid_at is None else span.valid_at
@@ -174,7 +205,7 @@ def _source(one: Claim | End | Denial) -> Row:
     return one.source.episode, one.source.passage, one.source.quote
 
 
-def _recorded(one: Claim | End | Denial) -> Row:
+def _recorded(one: Record) -> Row:
     return one.recorded_at, one.revoked_at
 
 

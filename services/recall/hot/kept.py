@@ -1,0 +1,99 @@
+"""Kept: the snapshot of one index of one graph, written behind the answers and read by who starts cold."""
+
+import asyncio
+import time
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import structlog
+
+from services.domain.instants import Instant
+from services.domain.scope import Scope
+from services.recall.states import Damaged, State, from_parts, to_parts
+from services.stores.errors import StoreError
+from services.stores.memory.snapshots import Mark, Snapshot, SnapshotKind, SnapshotStore
+
+log = structlog.get_logger(__name__)
+
+LAYOUT = 1
+"""To be raised when the state of an index changes, or how words are cut: tests/unit/test_recall_kept.py sees to it."""
+LEAST_ROWS = 1_000
+"""A smaller graph is read from its stores in the time of a question or two."""
+LATER_SECONDS = 1.0
+"""How long a state waits while the question that loaded it is answered."""
+_MICROS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A state, and how many seconds ago it was read from the stores."""
+
+    state: State
+    seconds: float
+
+
+class Kept:
+    """What is kept of one kind of one graph. Nothing depends on it: without it the stores are read."""
+
+    def __init__(
+        self,
+        store: SnapshotStore,
+        scope: Scope,
+        kind: SnapshotKind,
+        least: int = LEAST_ROWS,
+        seconds: Callable[[], float] = time.time,
+    ) -> None:
+        """`least`: rows of an index that is kept. `seconds` since 1970, as all processes have them."""
+        self._store = store
+        self._scope = scope
+        self._kind = kind
+        self._least = least
+        self._seconds = seconds
+        self._keeping: asyncio.Task[None] | None = None
+
+    async def mark(self) -> Mark:
+        """To be asked for before what is kept is read. Raises StoreUnavailable."""
+        return await self._store.mark(self._scope)
+
+    async def restored(self) -> Restored | None:
+        """What is kept, if it is of this release's layout. Raises StoreUnavailable."""
+        found = await self._store.kept(self._scope, self._kind, layout())
+        if found is None:
+            return None
+        try:
+            state = await asyncio.to_thread(from_parts, found.parts)
+        except Damaged:
+            log.warning("a snapshot is damaged, and read anew", kind=self._kind.value)
+            return None
+        return Restored(state, max(0.0, self._seconds() - found.taken_at / _MICROS))
+
+    def keep(self, mark: Mark, rows: int, state: Callable[[], State]) -> None:
+        """Keeps the state of an index that was just read and has so many rows, later."""
+        if rows >= self._least:
+            taken_at = Instant(int(self._seconds() * _MICROS))
+            self._keeping = asyncio.create_task(self._keep(self._keeping, mark, taken_at, state()))
+
+    async def settled(self) -> None:
+        """Waits for what is to be kept; for tests and measurements."""
+        if self._keeping is not None:
+            await self._keeping
+
+    async def _keep(
+        self, before: asyncio.Task[None] | None, mark: Mark, taken_at: Instant, state: State
+    ) -> None:
+        if before is not None:
+            await before
+        await asyncio.sleep(LATER_SECONDS)
+        parts = await asyncio.to_thread(lambda: list(to_parts(state)))
+        try:
+            await self._store.keep(self._scope, self._kind, mark, Snapshot(layout(), taken_at, parts))
+        except StoreError as error:
+            # Whoever starts cold reads the stores, as without it.
+            log.info("snapshot not kept", kind=self._kind.value, error=str(error))
+
+
+def layout() -> str:
+    """Of what is kept, and of what cuts words: a word that is cut otherwise isn't found."""
+    return f"{LAYOUT} {version('snowballstemmer')} {unicodedata.unidata_version}"
