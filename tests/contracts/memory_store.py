@@ -13,6 +13,7 @@ from tests.contracts.memory_following import FollowingContract
 from tests.contracts.memory_known import KnownContract
 from tests.contracts.memory_log import DecisionContract, RevisionContract
 from tests.contracts.memory_readings import ReadingContract
+from tests.contracts.memory_snapshots import SnapshotsContract
 from tests.contracts.memory_summaries import SummaryContract
 from tests.contracts.memory_text import TextContract, TextIsolationContract
 from tests.contracts.memory_voice import VoiceContract
@@ -28,6 +29,7 @@ __all__ = [
     "MemoryFixtures",
     "ReadingContract",
     "RevisionContract",
+    "SnapshotsContract",
     "StagingContract",
     "SummaryContract",
     "TextContract",

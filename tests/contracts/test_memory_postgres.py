@@ -17,6 +17,7 @@ from tests.contracts.memory_store import (
     MemoryFixtures,
     ReadingContract,
     RevisionContract,
+    SnapshotsContract,
     StagingContract,
     SummaryContract,
     TextContract,
@@ -60,6 +61,9 @@ class TestPostgresErasing(Postgres, ErasingContract): ...
 
 
 class TestPostgresFollowing(Postgres, FollowingContract): ...
+
+
+class TestPostgresSnapshots(Postgres, SnapshotsContract): ...
 
 
 class TestPostgresStaging(Postgres, StagingContract): ...

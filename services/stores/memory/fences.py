@@ -13,6 +13,7 @@ from services.domain.ids import PassageId, RecordId, StatementId, VoiceId
 from services.domain.memory import DocumentVersion, Episode
 from services.domain.scope import Scope
 from services.stores.errors import WriteConflict
+from services.stores.memory.snapshots import SnapshotStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +94,17 @@ class ErasableMemory(Protocol):
     """All that memory keeps of a graph, as one thing that is counted and erased, whole or in part."""
 
     fences: FenceStore
+    snapshots: SnapshotStore
 
     async def rows(self, scope: Scope) -> Mapping[str, int]:
-        """How many rows there are of a graph, by kind; kinds without any are left out. The fence is none."""
+        """How many rows there are of a graph, by kind; kinds without any are left out.
+
+        A snapshot counts once, whatever its size. The fence is none, nor is what counts how often they went.
+        """
         ...
 
     async def erase(self, scope: Scope) -> None:
-        """Removes every row of a scope but its fence, in one transaction. Idempotent."""
+        """Removes every row of a scope but its fence, and snapshots last, in one transaction. Idempotent."""
         ...
 
     async def purge(self, scope: Scope, purged: Purged) -> None:

@@ -39,6 +39,7 @@ from services.stores.memory.fences import ErasableMemory as ErasableMemory
 from services.stores.memory.fences import FenceStore as FenceStore
 from services.stores.memory.following import UNCHANGED, FollowedTexts, TextChanges
 from services.stores.memory.readings import ReadingStore as ReadingStore
+from services.stores.memory.snapshots import SnapshotStore as SnapshotStore
 from services.stores.memory.summaries import SummaryStore as SummaryStore
 from services.stores.paging import Listed, Page
 
@@ -261,10 +262,19 @@ class RevisionLog(Protocol):
         """
         ...
 
-    async def publish(self, scope: Scope, revision: Revision, decisions: Sequence[Decision] = ()) -> bool:
+    async def publish(
+        self,
+        scope: Scope,
+        revision: Revision,
+        decisions: Sequence[Decision] = (),
+        *,
+        forgets: bool = False,
+    ) -> bool:
         """Makes a revision visible and drops its payload. False when another call had done so before.
 
-        The decisions are recorded in either case, as DecisionLog does. Raises UnstorableText.
+        The decisions are recorded in either case, as DecisionLog does. `forgets`: words went with it from
+        another store, so snapshots of the graph go too, in either case (see snapshots.py). Raises
+        UnstorableText.
         """
         ...
 

@@ -33,7 +33,8 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Opaque bytes in parts, whose order counts, of a `layout` that the reader knows; what it read at a clock
-    time, and so knows nothing of what came without being told since then."""
+    time, and so knows nothing of what came without being told since then.
+    """
 
     layout: str
     taken_at: Instant
@@ -41,7 +42,7 @@ class Snapshot:
 
 
 class SnapshotStore(Protocol):
-    """At most one snapshot of each kind of a graph. Written by the recall service; dropped by whoever removes.
+    """At most one snapshot of each kind of a graph. Written by the recall service, dropped by who removes.
 
     It is no truth: what is lost of it is read from the stores again. Raises StoreUnavailable.
     """
@@ -63,5 +64,8 @@ class SnapshotStore(Protocol):
         ...
 
     async def drop(self, scope: Scope) -> None:
-        """Removes every snapshot of a graph, and voids every mark. For who changed rows that no revision tells."""
+        """Removes every snapshot of a graph, and voids every mark.
+
+        For who changed rows that no revision tells.
+        """
         ...

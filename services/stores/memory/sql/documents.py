@@ -14,6 +14,7 @@ from services.stores.chunks import in_chunks
 from services.stores.errors import WriteConflict
 from services.stores.memory.documents import TextGone
 from services.stores.memory.sql import schema, values
+from services.stores.memory.sql.dropping import drop_snapshots
 from services.stores.memory.sql.following import count_change
 from services.stores.memory.sql.values import digest
 from services.stores.sql.database import Database
@@ -98,6 +99,7 @@ class SqlDocumentTexts:
             gone = await _empty(connection, scope, ids, [one.id for one in keeping[1]], at)
             await connection.execute(delete(schema.versions).where(these))
             await count_change(connection, scope)
+            await drop_snapshots(connection, scope)
         return gone
 
 

@@ -9,6 +9,7 @@ from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
 from services.stores.memory.fences import Purged, Rewritten
 from services.stores.memory.sql import schema, values
+from services.stores.memory.sql.dropping import drop_snapshots
 from services.stores.memory.sql.following import count_change
 from services.stores.memory.sql.staging import CLOSED
 from services.stores.memory.sql.values import digest
@@ -35,6 +36,7 @@ async def purge(connection: AsyncConnection, scope: Scope, purged: Purged) -> No
     await _delete(connection, scope, readings, readings.c.record, purged.merges)
     await _empty(connection, scope, merges, merges.c.id, purged.merge_reasons)
     await _delete(connection, scope, schema.archive, schema.archive.c.statement, purged.statements)
+    await drop_snapshots(connection, scope)
 
 
 async def rewrite(connection: AsyncConnection, scope: Scope, rewritten: Rewritten) -> None:
@@ -60,6 +62,7 @@ async def rewrite(connection: AsyncConnection, scope: Scope, rewritten: Rewritte
         await connection.execute(update(versions).where(that).values(**changed))
     await _delete(connection, scope, schema.passages, schema.passages.c.id, rewritten.passages)
     await count_change(connection, scope)
+    await drop_snapshots(connection, scope)
 
 
 async def _delete(

@@ -10,6 +10,7 @@ from services.domain.scope import Scope
 from services.stores.errors import ScopeErased, WriteConflict
 from services.stores.memory.fences import Fence
 from services.stores.memory.sql import schema
+from services.stores.memory.sql.dropping import drop_snapshots
 from services.stores.sql.database import Database
 from services.stores.sql.rows import insert_new
 
@@ -40,6 +41,7 @@ class SqlFenceStore:
             renewed = update(schema.fences).where(this).values(generation=_FENCES.generation + 2)
             if not (await connection.execute(renewed)).rowcount:
                 raise WriteConflict("another generation of the graph")
+            await drop_snapshots(connection, scope)
             return await fence_of(connection, scope)
 
     async def _turn(self, scope: Scope, generation: int | None, *, up: bool) -> Fence:
@@ -55,6 +57,7 @@ class SqlFenceStore:
             ours = generation is None or fence.generation - generation in (0, 1)
             if fence.up is not up or not ours:
                 raise WriteConflict("another generation of the graph")
+            await drop_snapshots(connection, scope)
             return fence
 
 

@@ -28,6 +28,7 @@ from services.stores.memory.following import TextChanges
 from services.stores.memory.port import Decision, Head, LogState, RevisionEntry
 from services.stores.memory.sql import schema
 from services.stores.memory.sql.decisions import decision_rows
+from services.stores.memory.sql.dropping import drop_snapshots
 from services.stores.memory.sql.fences import pass_fence
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
@@ -115,12 +116,21 @@ class SqlRevisionLog:
             raise WriteConflict("another revision was begun")
         return entry
 
-    async def publish(self, scope: Scope, revision: Revision, decisions: Sequence[Decision] = ()) -> bool:
+    async def publish(
+        self,
+        scope: Scope,
+        revision: Revision,
+        decisions: Sequence[Decision] = (),
+        *,
+        forgets: bool = False,
+    ) -> bool:
         rows = decision_rows(scope, decisions)
         async with self._database.write(scope) as connection:
             await insert_new(connection, schema.decisions, rows)
             this = {"in_scope": scope.key, "this": revision}
             published = await connection.execute(_publishing(), this)
+            if forgets:
+                await drop_snapshots(connection, scope)
             return bool(published.rowcount)
 
     async def entry(self, scope: Scope, commit_id: str) -> RevisionEntry | None:

@@ -120,6 +120,34 @@ fences = Table(
     Column("up", Boolean, nullable=False, doc="one is under way: nothing is written"),
 )
 
+snapshots = Table(
+    "memory_snapshots",
+    metadata,
+    _scope(),
+    Column("kind", Key, primary_key=True),
+    Column("keeping", Key, nullable=False, doc="which parts are its own"),
+    Column("generation", Int64, nullable=False),
+    Column("layout", Key, nullable=False),
+    Column("taken_at", Int64, nullable=False),
+    Column("parts", Integer, nullable=False, doc="how many"),
+)
+
+snapshot_parts = Table(
+    "memory_snapshot_parts",
+    metadata,
+    _scope(),
+    Column("keeping", Key, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("payload", LargeBinary, nullable=False),
+)
+
+snapshot_drops = Table(
+    "memory_snapshot_drops",
+    metadata,
+    _scope(),
+    Column("drops", Int64, nullable=False, doc="how often its snapshots went; outlives the graph"),
+)
+
 staged = Table(
     "memory_staged",
     metadata,

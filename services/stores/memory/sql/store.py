@@ -19,12 +19,15 @@ from services.stores.memory.port import (
     TextStore,
     VoiceStore,
 )
+from services.stores.memory.snapshots import SnapshotStore
 from services.stores.memory.sql import erasing, schema
 from services.stores.memory.sql.archive import SqlArchiveStore
 from services.stores.memory.sql.decisions import SqlDecisionLog
+from services.stores.memory.sql.dropping import drop_snapshots
 from services.stores.memory.sql.fences import SqlFenceStore
 from services.stores.memory.sql.readings import SqlReadingStore
 from services.stores.memory.sql.revisions import SqlRevisionLog
+from services.stores.memory.sql.snapshots import SqlSnapshotStore, count_snapshots
 from services.stores.memory.sql.staging import SqlStagingStore
 from services.stores.memory.sql.summaries import SqlSummaryStore
 from services.stores.memory.sql.text import SqlTextStore
@@ -32,7 +35,11 @@ from services.stores.memory.sql.voice import SqlVoiceStore
 from services.stores.sql.database import Database
 from services.stores.sql.migrations import open_schema
 
-_ERASED = [table for table in reversed(schema.metadata.sorted_tables) if table is not schema.fences]
+_APART = {schema.fences, schema.snapshots, schema.snapshot_parts, schema.snapshot_drops}
+_ERASED = [table for table in reversed(schema.metadata.sorted_tables) if table not in _APART]
+"""Row by row; snapshots go as they do whenever text goes. Fences stay, and how often snapshots went: what
+was read before is void for ever.
+"""
 
 
 class SqlMemory:
@@ -47,6 +54,7 @@ class SqlMemory:
     decisions: DecisionLog
     fences: FenceStore
     summaries: SummaryStore
+    snapshots: SnapshotStore
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._database = Database(engine, schema.SCHEMA.component)
@@ -59,6 +67,7 @@ class SqlMemory:
         self.decisions = SqlDecisionLog(self._database)
         self.fences = SqlFenceStore(self._database)
         self.summaries = SqlSummaryStore(self._database)
+        self.snapshots = SqlSnapshotStore(self._database)
 
     @classmethod
     async def open(cls, engine: AsyncEngine, *, migrate: bool = True) -> Self:
@@ -74,6 +83,7 @@ class SqlMemory:
         async with self._database.write(scope) as connection:
             for table in _ERASED:
                 await connection.execute(delete(table).where(table.c.scope == scope.key))
+            await drop_snapshots(connection, scope)
 
     async def rows(self, scope: Scope) -> Mapping[str, int]:
         found: dict[str, int] = {}
@@ -81,6 +91,7 @@ class SqlMemory:
             for table in _ERASED:
                 query = select(func.count()).select_from(table).where(table.c.scope == scope.key)
                 found[table.name.removeprefix("memory_")] = (await connection.execute(query)).scalar_one()
+            found["snapshots"] = await count_snapshots(connection, scope)
         return {kind: count for kind, count in found.items() if count}
 
     async def purge(self, scope: Scope, purged: Purged) -> None:

@@ -18,6 +18,7 @@ from services.stores.memory.documents import TextGone
 from services.stores.memory.port import EpisodeFilter
 from services.stores.memory.sql import schema, values
 from services.stores.memory.sql.documents import SqlDocumentTexts
+from services.stores.memory.sql.dropping import drop_snapshots
 from services.stores.memory.sql.fences import pass_fence
 from services.stores.memory.sql.following import SqlFollowedTexts, count_change
 from services.stores.memory.sql.known import check_unknown
@@ -201,6 +202,7 @@ class SqlTextStore(SqlDocumentTexts, SqlFollowedTexts):
             removed = [passages for passages in gone if passages is not None]
             if removed:
                 await count_change(connection, scope)
+                await drop_snapshots(connection, scope)
         return TextGone(len(removed), sum(removed))
 
     async def mark_unlearned(self, scope: Scope, episode: EpisodeId, at: Instant) -> None:

@@ -14,6 +14,7 @@ from services.domain.scope import Scope
 from services.stores.chunks import in_chunks
 from services.stores.memory.port import VoiceFilter, VoiceForgetting
 from services.stores.memory.sql import schema, values
+from services.stores.memory.sql.dropping import drop_snapshots
 from services.stores.paging import Listed, Page
 from services.stores.sql.database import Database
 from services.stores.sql.keyset import page_of
@@ -136,6 +137,7 @@ class SqlVoiceStore:
                 await _empty(
                     connection, scope, schema.voice_ends, schema.voice_ends.c.voice == voice, {"why": ""}
                 )
+            await drop_snapshots(connection, scope)
 
 
 _RECORD_TEXTS = ((schema.voice_claims, "quote"), (schema.voice_ends, "why"))
