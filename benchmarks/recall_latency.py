@@ -102,6 +102,7 @@ class Bench:
             archive=memory.archive,
             revisions=memory.revisions,
             decisions=memory.decisions,
+            snapshots=memory.snapshots,
             summaries=memory.summaries,
             vectors=resources.vectors,
             embedder=resources.embedder,

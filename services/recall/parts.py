@@ -9,7 +9,7 @@ from services.recall.facts_index import FactsIndex
 from services.recall.hot.kept import LEAST_ROWS, Kept
 from services.recall.revisions import WAIT_SECONDS
 from services.recall.settings import RecallSettings
-from services.recall.shelf import Shelf
+from services.recall.shelf import LATER_SECONDS, Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
 from services.stores.memory.archive import ArchiveStore
@@ -37,10 +37,10 @@ class Options:
     """The same of passages and voice aspects."""
     hot: bool = True
     """Whether questions are answered from memory where their graph is held; else from the stores alone."""
-    snapshots: bool = True
-    """Whether what is held of a graph is kept for who starts cold."""
     least_kept: int = LEAST_ROWS
-    """Rows of what is kept; of fewer the stores are read as quickly."""
+    """Rows of what is kept for who starts cold; of fewer the stores are read as quickly."""
+    later_seconds: float = LATER_SECONDS
+    """How long what is done behind an answer waits for it."""
     wait_seconds: float = WAIT_SECONDS
     """How long `min_revision` is waited for."""
 
@@ -85,6 +85,7 @@ class Parts:
                 archive,
             ),
             most,
+            later=self.options.later_seconds,
         )
 
     def texts_shelf(self) -> Shelf[TextsIndex]:
@@ -101,7 +102,8 @@ class Parts:
                 self._kept(scope, SnapshotKind.TEXTS),
             ),
             most,
+            later=self.options.later_seconds,
         )
 
     def _kept(self, scope: Scope, kind: SnapshotKind) -> Kept:
-        return Kept(self.snapshots, scope, kind, self.options.least_kept)
+        return Kept(self.snapshots, scope, kind, self.options.least_kept, self.options.later_seconds)

@@ -22,7 +22,7 @@ AGE_SECONDS = 3600.0
 without a revision that would tell. One that was kept is no younger than what it was read from."""
 
 LATER_SECONDS = 1.0
-"""How long that waits while the question that met it is answered."""
+"""How long what is done behind an answer waits for it."""
 
 
 class Index(Protocol):
@@ -115,16 +115,17 @@ class Shelf(Generic[I]):
         return list(self._places)
 
     async def _renew(self, scope: Scope, place: _Place[I], known: Known) -> None:
-        await asyncio.sleep(self._later)
-        index = self._make(scope)
         try:
+            await asyncio.sleep(self._later)
+            index = self._make(scope)
             await index.read_anew(known)
-        except StoreError as error:
-            log.info("index not read anew", error=str(error))
-        else:
             async with place.coming:
                 place.index, place.made_at = index, self._seconds()
-        place.renewing = None
+        except StoreError as error:
+            # The next question tries again; what is held answers as before.
+            log.info("index not read anew", error=str(error))
+        finally:
+            place.renewing = None
 
     def _drop_idle(self) -> None:
         """A graph that was erased is not asked for again: its words must not stay for that."""

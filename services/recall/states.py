@@ -1,7 +1,7 @@
 """States: what a hot index holds as lists and arrays by name, and these as parts of a snapshot and back.
 
-A part is what `marshal` makes of pieces of lists and arrays, compressed, which leaves a third and sees whether
-it is whole. Unpacking is most of what a restored graph costs, and nothing unpacks texts and numbers faster; it
+A part is what `marshal` makes of pieces of lists and arrays, compressed: that leaves a third, and tells what
+is damaged. Unpacking is most of what a restored graph costs, and nothing unpacks texts and numbers faster; it
 runs nothing of what it reads.
 """
 

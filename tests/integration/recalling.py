@@ -121,6 +121,7 @@ async def a_memory(
             archive=world.memory.archive,
             revisions=world.memory.revisions,
             decisions=world.memory.decisions,
+            snapshots=world.memory.snapshots,
             summaries=world.memory.summaries,
             vectors=world.vectors,
             embedder=embedder,

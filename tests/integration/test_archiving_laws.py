@@ -104,6 +104,7 @@ def memory_of(world: World) -> Memory:
         archive=memory.archive,
         revisions=memory.revisions,
         decisions=memory.decisions,
+        snapshots=memory.snapshots,
         summaries=memory.summaries,
         vectors=world.vectors,
         embedder=parts.embedder,

@@ -37,19 +37,21 @@ from tests.integration.test_resolver_rereading import read_anew
 SINGLE = "lives_in"
 PEOPLE, THINGS = ("Ann", "Ben", "Cy"), ("Graz", "Linz", "Ann")
 ALL = Page(1_000)
+KEEPING = Options(wait_seconds=0.2, least_kept=0, later_seconds=0)
+"""Graphs of any size are kept for who starts cold, at once."""
 _graphs = count()
 
 
 @pytest.fixture
 async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
-    async with a_memory(tmp_path, [SINGLE]) as memory:
+    async with a_memory(tmp_path, [SINGLE], KEEPING) as memory:
         yield memory
 
 
 @dataclass(frozen=True)
 class Act:
     """What happens to a graph: a triple is told or ended, an earlier telling deleted or read anew (to say
-    another triple, or nothing), two people merged."""
+    another triple, or nothing), two people merged; and the process that recalls starts anew."""
 
     kind: str
     triple: Triple = ("", "", "")
@@ -69,7 +71,7 @@ tellings = st.builds(
 readings = st.builds(
     Act, kind=st.just("anew"), triple=st.just(("", "", "")) | triple_of, which=st.integers(0, 9)
 )
-others = st.builds(Act, kind=st.sampled_from(("delete", "merge", "ask")), which=st.integers(0, 9))
+others = st.builds(Act, kind=st.sampled_from(("delete", "merge", "ask", "restart")), which=st.integers(0, 9))
 acts = tellings | readings | others
 QUESTIONS: Sequence[dict[str, Any]] = (
     {},
@@ -118,6 +120,9 @@ async def act(memory: Memory, number: int, one: Act) -> None:
                 await world.resolver.merge(world.scope, asked)
         case "ask":
             await memory.ask("Where does Ann live?")
+        case "restart":
+            await memory.recall.settled(memory.world.scope)
+            memory.recall = Recall(memory.parts)
 
 
 def told(answer: pb.RecallResponse) -> pb.RecallResponse:
@@ -139,7 +144,8 @@ def cold_of(memory: Memory) -> Recall:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=one_in(40), deadline=None)
 @given(happens=st.lists(acts, min_size=1, max_size=9))
 async def test_answers_from_memory_are_those_of_the_stores(memory: Memory, happens: list[Act]) -> None:
-    """Whatever was told, ended, deleted, read anew, merged; whenever between it the graph was loaded."""
+    """Whatever was told, ended, deleted, read anew, merged; whenever between it the graph was loaded, from
+    its stores or from what was kept of it."""
     scope = a_scope(f"graph {next(_graphs)}")
     fresh = Memory(replace(memory.world, scope=scope), memory.recall, memory.embedder, memory.parts)
     for number, one in enumerate(happens):
@@ -158,11 +164,13 @@ async def test_answers_from_memory_are_those_of_the_stores(memory: Memory, happe
 
 
 async def _check_reads(memory: Memory, scope: Scope, current: Revision) -> None:
-    """Every read of the graph, at every revision, from an index that was loaded and one that was followed."""
+    """Every read of the graph, at every revision, from an index that was followed, loaded and restored."""
     world, held = memory.world, memory.recall._recalling.facts_shelf.held(scope)
     assert held is not None
     ids = list((await world.graph.scan(scope, ALL)).items)
-    for index in (held, await _loaded(memory, scope, current)):
+    loaded = await _loaded(memory, scope, current)
+    await loaded.settled()
+    for index in (held, loaded, await _loaded(memory, scope, current)):
         hot = index.hot
         nodes = sorted(hot.nodes.ids)
         assert [*hot.records(ids).claims] == list((await world.graph.records(scope, ids)).claims)
@@ -195,9 +203,7 @@ async def _check_reads(memory: Memory, scope: Scope, current: Revision) -> None:
 async def _loaded(memory: Memory, scope: Scope, current: Revision) -> FactsIndex:
     parts = memory.parts
     lexicons = Lexicons(parts.readings, parts.graph, parts.vocabulary)
-    index = FactsIndex(parts.graph, lexicons, parts.revisions, parts.vectors, scope, 2**30)
-    await index.bring_forward(Known(current, current))
-    return index
+    return await parts.facts_shelf(lexicons, whole=True).get(scope, Known(current, current))
 
 
 def _lists(records: Any) -> Any:

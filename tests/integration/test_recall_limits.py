@@ -1,6 +1,7 @@
 """Recall at its limits: stores and models that are down, filters it refuses, memory it may not exceed."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,12 @@ import pytest
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.errors import ValidationFailed
 from services.llm.port import ModelUnavailable, Vectors
-from services.recall.parts import Options, Parts
+from services.recall.parts import Options
 from services.recall.service import Recall
 from services.runtime.front import method_name
 from services.stores.errors import StoreUnavailable
 from tests.doubles.embedder import HashEmbedder
 from tests.integration.recalling import Memory, a_memory, triples, twin
-from tests.integration.resolving import vocabulary
 
 
 @pytest.fixture
@@ -48,14 +48,7 @@ class TestDegraded:
 
     async def test_embedder_down(self, memory: Memory) -> None:
         await wen(memory)
-        world = memory.world
-        parts = Parts(
-            world.graph, world.memory.text, world.memory.voice, world.memory.readings, world.memory.archive,
-            world.memory.revisions,
-            world.memory.decisions, world.memory.summaries, world.vectors,
-            BrokenEmbedder(), vocabulary(()),
-        )  # fmt: skip
-        memory.recall = Recall(parts)
+        memory.recall = Recall(replace(memory.parts, embedder=BrokenEmbedder()))
         with pytest.raises(ModelUnavailable):
             await memory.ask("What does Wen maintain?")
         answer = await memory.ask("What does Wen maintain?", allow_degraded=True)
@@ -67,15 +60,8 @@ class TestDegraded:
         await wen(memory)
         await memory.world.graph.close()
         memory.world.vectors.down = False
-        broken = DownGraph()
-        world = memory.world
-        parts = Parts(
-            broken,  # type: ignore[arg-type]  # fails whatever is asked
-            world.memory.text, world.memory.voice, world.memory.readings, world.memory.archive,
-            world.memory.revisions,
-            world.memory.decisions, world.memory.summaries, world.vectors, HashEmbedder(), vocabulary(()),
-        )  # fmt: skip
-        memory.recall = Recall(parts)
+        broken: Any = DownGraph()
+        memory.recall = Recall(replace(memory.parts, graph=broken))
         with pytest.raises(StoreUnavailable):
             await memory.ask("What does Wen maintain?")
         answer = await memory.ask("What does Wen maintain?", allow_degraded=True, entity_hints=["Wen"])

@@ -40,6 +40,7 @@ def recall_of(world: World) -> Recall:
             archive=memory.archive,
             revisions=memory.revisions,
             decisions=memory.decisions,
+            snapshots=memory.snapshots,
             summaries=memory.summaries,
             vectors=world.vectors,
             embedder=world.parts.embedder,

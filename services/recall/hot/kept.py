@@ -11,6 +11,7 @@ import structlog
 
 from services.domain.instants import Instant
 from services.domain.scope import Scope
+from services.recall.shelf import LATER_SECONDS
 from services.recall.states import Damaged, State, from_parts, to_parts
 from services.stores.errors import StoreError
 from services.stores.memory.snapshots import Mark, Snapshot, SnapshotKind, SnapshotStore
@@ -18,11 +19,9 @@ from services.stores.memory.snapshots import Mark, Snapshot, SnapshotKind, Snaps
 log = structlog.get_logger(__name__)
 
 LAYOUT = 1
-"""To be raised when the state of an index changes, or how words are cut: tests/unit/test_recall_kept.py sees to it."""
+"""To be raised when states of indexes change, or how words are cut: tests/unit/recall/test_states.py."""
 LEAST_ROWS = 1_000
 """A smaller graph is read from its stores in the time of a question or two."""
-LATER_SECONDS = 1.0
-"""How long a state waits while the question that loaded it is answered."""
 _MICROS = 1_000_000
 
 
@@ -43,13 +42,17 @@ class Kept:
         scope: Scope,
         kind: SnapshotKind,
         least: int = LEAST_ROWS,
+        later: float = LATER_SECONDS,
         seconds: Callable[[], float] = time.time,
     ) -> None:
-        """`least`: rows of an index that is kept. `seconds` since 1970, as all processes have them."""
+        """`least`: rows of an index that is kept. `later`: how long its state waits while the question that
+        loaded it is answered. `seconds` since 1970, as all processes have them.
+        """
         self._store = store
         self._scope = scope
         self._kind = kind
         self._least = least
+        self._later = later
         self._seconds = seconds
         self._keeping: asyncio.Task[None] | None = None
 
@@ -85,7 +88,7 @@ class Kept:
     ) -> None:
         if before is not None:
             await before
-        await asyncio.sleep(LATER_SECONDS)
+        await asyncio.sleep(self._later)
         parts = await asyncio.to_thread(lambda: list(to_parts(state)))
         try:
             await self._store.keep(self._scope, self._kind, mark, Snapshot(layout(), taken_at, parts))
