@@ -103,6 +103,7 @@ def upkeep_stores(resources: Resources) -> Stores:
         readings=memory.readings,
         archive=memory.archive,
         summaries=memory.summaries,
+        snapshots=memory.snapshots,
         vectors=resources.vectors,
         embedder=resources.embedder,
         now=resources.now,

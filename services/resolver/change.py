@@ -232,6 +232,25 @@ class Change:
     orphans: tuple[EntityId, ...] = ()
     """Entities that may be named by nothing any more: checked once the commit is applied."""
 
+    @property
+    def words_revoked(self) -> tuple[tuple[VoiceId, RecordId], ...]:
+        """Records of the voice whose words go."""
+        return self.voice_revoked if self.voice_emptied is None else self.voice_emptied
+
+    @property
+    def forgets(self) -> bool:
+        """Whether words go with it, from any store. Told by the change alone: whoever completes it knows."""
+        return bool(
+            self.unsupported
+            or self.orphans
+            or self.emptied
+            or self.retold
+            or self.merges_emptied
+            or self.unsupported_voice
+            or self.words_revoked
+            or self.voice_retold
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Published:

@@ -2,7 +2,8 @@
 
 The order is: intent in the revision log (compare-and-set), graph, voice aspects, readings, archive, vectors,
 revision.
-Each step is idempotent, so a crash anywhere is completed by whoever publishes to the graph next.
+Each step is idempotent, so a crash anywhere is completed by whoever publishes to the graph next. Where words
+went, snapshots of the graph go in the last step: none is kept that was read before it.
 """
 
 import asyncio
@@ -191,7 +192,10 @@ class Publisher:
         await self._stores.archive.apply(scope, _moved(change, entry.revision))
         await self._index.write(scope, change)
         await self._index.remove(scope, change, orphans)
-        if not await self._stores.revisions.publish(scope, entry.revision, change.decisions):
+        published = await self._stores.revisions.publish(
+            scope, entry.revision, change.decisions, forgets=change.forgets
+        )
+        if not published:
             # Another process was faster, and later revisions may have forgotten what was written just now.
             if await self._stores.revisions.entry(scope, entry.commit_id) is None:
                 await self._void(scope)
@@ -214,7 +218,7 @@ class Publisher:
             )
         if change.merges_emptied:
             await self._stores.readings.forget_text(scope, change.merges_emptied)
-        emptied = change.voice_revoked if change.voice_emptied is None else change.voice_emptied
+        emptied = change.words_revoked
         if change.unsupported_voice or emptied or change.voice_retold:
             await self._stores.voice.forget_text(
                 scope,

@@ -317,7 +317,8 @@ def carried_stores(parts: Parts) -> Upkept:
     stores = parts.stores
     return Upkept(
         stores.graph, parts.text, stores.voice, stores.revisions, stores.decisions, stores.readings,
-        stores.archive, stores.summaries, parts.vectors, parts.embedder, parts.now,
+        stores.archive, stores.summaries, parts.memory.snapshots, parts.vectors, parts.embedder,
+        parts.now,
     )  # fmt: skip
 
 

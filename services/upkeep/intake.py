@@ -85,7 +85,10 @@ class Intake:
             await self.flush()
 
     async def flush(self) -> None:
-        """Writes what was taken; to be called once more at the end."""
+        """Writes what was taken; to be called once more at the end.
+
+        What readers keep of the graph goes last: a crash before that is followed by the same items again.
+        """
         waiting, self._waiting, self._count = self._waiting, defaultdict(list), 0
         if Into.GRAPH in self._into:
             await self._graph(waiting)
@@ -104,6 +107,7 @@ class Intake:
         if Into.MEMORY in self._into:
             for entry in _of(waiting, Part.REVISIONS, RevisionEntry):
                 await self._revision(entry)
+        await self._stores.snapshots.drop(self._scope)
 
     async def _graph(self, waiting: Mapping[Part, Sequence[Item]]) -> None:
         apply, scope, revision = self._stores.graph.apply, self._scope, self._point.revision

@@ -16,6 +16,7 @@ from services.stores.memory.port import (
     DecisionLog,
     ReadingStore,
     RevisionLog,
+    SnapshotStore,
     SummaryStore,
     TextStore,
     VoiceStore,
@@ -87,6 +88,8 @@ class Stores:
     readings: ReadingStore
     archive: ArchiveStore
     summaries: SummaryStore
+    snapshots: SnapshotStore
+    """Of what readers hold in memory: dropped by whoever changes rows that no revision tells."""
     vectors: VectorStore
     embedder: Embeds
     now: Callable[[], Instant]

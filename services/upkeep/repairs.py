@@ -30,7 +30,16 @@ class Repairs:
         self._mends = mends
 
     async def mend(self, seen: Seen, differences: Sequence[Difference]) -> None:
-        """Does what can be done; whoever calls looks again. Raises as the stores and the resolver do."""
+        """Does what can be done; whoever calls looks again. Raises as the stores and the resolver do.
+
+        What readers keep of the graph goes twice: before, since nobody finds again what a crash left mended;
+        and after, since somebody may have read it meanwhile.
+        """
+        await self._stores.snapshots.drop(seen.scope)
+        await self._mended(seen, differences)
+        await self._stores.snapshots.drop(seen.scope)
+
+    async def _mended(self, seen: Seen, differences: Sequence[Difference]) -> None:
         lost = [one for one in differences if one.kind is Kind.EDGE_WITHOUT_END]
         if lost:
             # Spans and rows of what lost an end are looked at again once it is back.

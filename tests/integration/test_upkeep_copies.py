@@ -85,6 +85,7 @@ async def empty_stores(world: World, url: str, dimension: int = 128) -> AsyncIte
             memory.readings,
             memory.archive,
             memory.summaries,
+            memory.snapshots,
             ArrayVectorStore(dimension),
             embedder,
             world.clock,

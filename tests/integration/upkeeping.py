@@ -35,6 +35,7 @@ def stores_of(world: World) -> Stores:
         readings=memory.readings,
         archive=memory.archive,
         summaries=memory.summaries,
+        snapshots=memory.snapshots,
         vectors=world.vectors,
         embedder=world.parts.embedder,
         now=world.clock,

@@ -1,8 +1,10 @@
-"""The SQL memory port: text, staged facts, voice, readings, the logs of revisions and decisions, summaries.
+"""The SQL memory port: text, staged facts, voice, readings, the logs of revisions and decisions, summaries,
+and snapshots of what readers hold of these.
 
 Each protocol has one writer (docs/adr; owners are in the README): TextStore the preprocessor, SummaryStore
-the classifier, all others the resolver. Reads are open to every service. Writes are idempotent.
-Every method raises StoreUnavailable when the store can't be reached.
+the classifier, SnapshotStore recall, all others the resolver; but snapshots are dropped by whoever removes.
+Reads are open to every service. Writes are idempotent. Every method raises StoreUnavailable when the
+store can't be reached.
 """
 
 from collections.abc import Mapping, Sequence
