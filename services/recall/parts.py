@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
 from services.llm.port import Embedder
+from services.recall.behind import Behind
 from services.recall.facts_index import FactsIndex
 from services.recall.hot.kept import LEAST_ROWS, Kept
 from services.recall.revisions import WAIT_SECONDS
@@ -68,6 +69,7 @@ class Parts:
     embedder: Embedder
     vocabulary: Vocabulary
     options: Options = field(default_factory=Options)
+    behind: Behind = field(default_factory=Behind)
 
     def facts_shelf(self, lexicons: Lexicons, *, whole: bool = False) -> Shelf[FactsIndex]:
         """What is in memory of the facts of lately used graphs: of what is not archived, or of the whole."""
@@ -85,6 +87,7 @@ class Parts:
                 archive,
             ),
             most,
+            self.behind,
             later=self.options.later_seconds,
         )
 
@@ -102,8 +105,11 @@ class Parts:
                 self._kept(scope, SnapshotKind.TEXTS),
             ),
             most,
+            self.behind,
             later=self.options.later_seconds,
         )
 
     def _kept(self, scope: Scope, kind: SnapshotKind) -> Kept:
-        return Kept(self.snapshots, scope, kind, self.options.least_kept, self.options.later_seconds)
+        return Kept(
+            self.snapshots, self.behind, scope, kind, self.options.least_kept, self.options.later_seconds
+        )

@@ -75,6 +75,10 @@ class Recall(Following):
         for kept in (self._lexicons, self._readings, self._diffs, self._statements.dependents):
             kept.drop(scope)
 
+    async def close(self) -> None:
+        """Ends what is done behind answers; to be called before the stores are closed."""
+        await self._parts.behind.close()
+
     async def settled(self, scope: Scope) -> None:
         """Waits for what is done of a graph behind the answers; for tests and measurements."""
         await self._recalling.settled(scope)

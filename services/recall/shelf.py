@@ -9,6 +9,7 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 
 from services.domain.scope import Scope
+from services.recall.behind import Behind
 from services.recall.revisions import Known
 from services.stores.errors import StoreError
 
@@ -62,6 +63,7 @@ class Shelf(Generic[I]):
         self,
         make: Callable[[Scope], I],
         max_bytes: int,
+        behind: Behind,
         seconds: Callable[[], float] = time.monotonic,
         later: float = LATER_SECONDS,
     ) -> None:
@@ -69,6 +71,7 @@ class Shelf(Generic[I]):
         self._seconds = seconds
         self._later = later
         self._make = make
+        self._behind = behind
         self._max_bytes = max_bytes
         self._places: OrderedDict[Scope, _Place[I]] = OrderedDict()
 
@@ -84,7 +87,7 @@ class Shelf(Generic[I]):
             index = place.index
             await index.bring_forward(known)
         if self._seconds() - place.made_at + index.behind > AGE_SECONDS and place.renewing is None:
-            place.renewing = asyncio.create_task(self._renew(scope, place, known))
+            place.renewing = self._behind.start(self._renew(scope, place, known))
         self._evict(scope)
         return index
 

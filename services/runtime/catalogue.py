@@ -6,7 +6,7 @@ only calls models that is a fifth. The classifier opens what it writes, and no g
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from services.domain.instants import Instant
 from services.domain.predicates import default_vocabulary
@@ -17,6 +17,15 @@ from services.runtime.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from services.runtime.resources import Resources, WritingResources
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A service that does something behind its answers."""
+
+    async def close(self) -> None:
+        """Ends that; to be called when no call is under way, before the stores are closed."""
+        ...
 
 
 def all_services(resources: "Resources") -> Mapping[ServiceName, object]:
@@ -39,7 +48,10 @@ async def open_service(
 
     if name is ServiceName.CLASSIFIER:
         return _classifier(await open_writing(settings, stack, now))
-    return _OF_STORES[name](await open_resources(settings, stack, now))
+    service = _OF_STORES[name](await open_resources(settings, stack, now))
+    if isinstance(service, Closes):
+        stack.push_async_callback(service.close)
+    return service
 
 
 def _extractor(engine: Engine) -> object:

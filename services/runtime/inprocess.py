@@ -1,11 +1,12 @@
 """The five services in one process, on one grpc.aio server on loopback."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import grpc.aio
 
 from services.runtime.assertion import Signer
-from services.runtime.catalogue import all_services
+from services.runtime.catalogue import Closes, all_services
 from services.runtime.descriptors import DESCRIPTORS
 from services.runtime.front import Front
 from services.runtime.mount import mount
@@ -22,6 +23,7 @@ class InProcessServices:
 
     server: grpc.aio.Server
     port: int
+    services: Sequence[object] = ()
 
     @property
     def target(self) -> str:
@@ -30,6 +32,9 @@ class InProcessServices:
     async def stop(self, grace_seconds: float = 5.0) -> None:
         """Lets calls in flight end, then stops."""
         await self.server.stop(grace_seconds)
+        for service in self.services:
+            if isinstance(service, Closes):
+                await service.close()
 
 
 async def serve_inprocess(resources: Resources, signer: Signer, port: int = 0) -> InProcessServices:
@@ -41,8 +46,9 @@ async def serve_inprocess(resources: Resources, signer: Signer, port: int = 0) -
             ("grpc.so_reuseport", 0),
         ]
     )
-    for name, service in all_services(resources).items():
+    services = all_services(resources)
+    for name, service in services.items():
         mount(server, DESCRIPTORS[name], Front(name, service, signer))
     bound = server.add_insecure_port(f"{HOST}:{port}")
     await server.start()
-    return InProcessServices(server, bound)
+    return InProcessServices(server, bound, list(services.values()))

@@ -129,6 +129,7 @@ async def a_memory(
             options=options or Options(wait_seconds=0.2),
         )
         yield Memory(world, Recall(parts), embedder, parts)
+        await parts.behind.close()
 
 
 def triples(answer: pb.RecallResponse) -> list[Triple]:

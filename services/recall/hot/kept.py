@@ -11,6 +11,7 @@ import structlog
 
 from services.domain.instants import Instant
 from services.domain.scope import Scope
+from services.recall.behind import Behind
 from services.recall.shelf import LATER_SECONDS
 from services.recall.states import Damaged, State, from_parts, to_parts
 from services.stores.errors import StoreError
@@ -39,6 +40,7 @@ class Kept:
     def __init__(
         self,
         store: SnapshotStore,
+        behind: Behind,
         scope: Scope,
         kind: SnapshotKind,
         least: int = LEAST_ROWS,
@@ -49,6 +51,7 @@ class Kept:
         loaded it is answered. `seconds` since 1970, as all processes have them.
         """
         self._store = store
+        self._behind = behind
         self._scope = scope
         self._kind = kind
         self._least = least
@@ -61,14 +64,14 @@ class Kept:
         return await self._store.mark(self._scope)
 
     async def restored(self) -> Restored | None:
-        """What is kept, if it is of this release's layout. Raises StoreUnavailable."""
-        found = await self._store.kept(self._scope, self._kind, layout())
-        if found is None:
-            return None
+        """What is kept, if it is of this release's layout and can be read."""
         try:
+            found = await self._store.kept(self._scope, self._kind, layout())
+            if found is None:
+                return None
             state = await asyncio.to_thread(from_parts, found.parts)
-        except Damaged:
-            log.warning("a snapshot is damaged, and read anew", kind=self._kind.value)
+        except (StoreError, Damaged) as error:
+            log.warning("snapshot not read", kind=self._kind.value, error=repr(error))
             return None
         return Restored(state, max(0.0, self._seconds() - found.taken_at / _MICROS))
 
@@ -76,7 +79,7 @@ class Kept:
         """Keeps the state of an index that was just read and has so many rows, later."""
         if rows >= self._least:
             taken_at = Instant(int(self._seconds() * _MICROS))
-            self._keeping = asyncio.create_task(self._keep(self._keeping, mark, taken_at, state()))
+            self._keeping = self._behind.start(self._keep(self._keeping, mark, taken_at, state()))
 
     async def settled(self) -> None:
         """Waits for what is to be kept; for tests and measurements."""
@@ -87,7 +90,7 @@ class Kept:
         self, before: asyncio.Task[None] | None, mark: Mark, taken_at: Instant, state: State
     ) -> None:
         if before is not None:
-            await before
+            await asyncio.wait([before])
         await asyncio.sleep(self._later)
         parts = await asyncio.to_thread(lambda: list(to_parts(state)))
         try:

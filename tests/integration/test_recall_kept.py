@@ -1,0 +1,305 @@
+"""What is kept of a graph: who starts cold reads that, and nothing of it outlives what it is of."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palimpsest.internal.v1 import resolver_pb2
+from services.domain.ids import EpisodeId, Revision
+from services.domain.instants import Instant
+from services.domain.scope import Scope
+from services.recall.hot.changes import MOST
+from services.recall.hot.kept import layout
+from services.recall.parts import Options
+from services.recall.service import Recall
+from services.recall.states import from_parts
+from services.stores.errors import StoreUnavailable
+from services.stores.graph.plain import PlainPage
+from services.stores.graph.port import GraphStore
+from services.stores.memory.snapshots import Mark, Snapshot, SnapshotKind, SnapshotStore
+from services.stores.paging import Page
+from services.stores.vectors.port import Collection
+from tests.integration.recalling import Memory, a_memory, triples, twin
+from tests.integration.test_recall_hot import KEEPING, Counting
+
+TEA = "what does Ana drink"
+TEA_FOUND = [("Ana", "drinks", "tea")]
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
+    async with a_memory(tmp_path, options=KEEPING) as memory:
+        yield memory
+
+
+@pytest.fixture
+async def kept(memory: Memory) -> Memory:
+    """A memory of one fact, of which all that a question needs is kept."""
+    await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+    await memory.ask(TEA)
+    await memory.recall.settled(memory.world.scope)
+    return memory
+
+
+class Scans(Counting):
+    """A graph store that counts how often it is scanned; not while it is `down`, nor before it `may` be."""
+
+    def __init__(self, graph: GraphStore) -> None:
+        super().__init__(graph)
+        self.down, self.may = False, asyncio.Event()
+        self.may.set()
+
+    async def scan_plain(self, scope: Scope, page: Page) -> PlainPage:
+        found = await super().scan_plain(scope, page)
+        await self.may.wait()
+        if self.down:
+            raise StoreUnavailable("graph")
+        return found
+
+
+class Keeping:
+    """A store of snapshots that passes everything on."""
+
+    def __init__(self, store: SnapshotStore) -> None:
+        self._store = store
+
+    async def mark(self, scope: Scope) -> Mark:
+        return await self._store.mark(scope)
+
+    async def keep(self, scope: Scope, kind: SnapshotKind, mark: Mark, snapshot: Snapshot) -> bool:
+        return await self._store.keep(scope, kind, mark, snapshot)
+
+    async def kept(self, scope: Scope, kind: SnapshotKind, layout: str) -> Snapshot | None:
+        return await self._store.kept(scope, kind, layout)
+
+    async def drop(self, scope: Scope) -> None:
+        await self._store.drop(scope)
+
+
+class Full(Keeping):
+    """One that has no room."""
+
+    async def keep(self, scope: Scope, kind: SnapshotKind, mark: Mark, snapshot: Snapshot) -> bool:
+        raise StoreUnavailable("memory")
+
+
+class Unreadable(Keeping):
+    """One that gives nothing back."""
+
+    async def kept(self, scope: Scope, kind: SnapshotKind, layout: str) -> Snapshot | None:
+        raise StoreUnavailable("memory")
+
+
+class Slow(Keeping):
+    """One that keeps only when it is told to."""
+
+    def __init__(self, store: SnapshotStore) -> None:
+        super().__init__(store)
+        self.reached, self.go = asyncio.Event(), asyncio.Event()
+
+    async def keep(self, scope: Scope, kind: SnapshotKind, mark: Mark, snapshot: Snapshot) -> bool:
+        self.reached.set()
+        await self.go.wait()
+        return await super().keep(scope, kind, mark, snapshot)
+
+
+def restarted(memory: Memory, **parts: Any) -> Scans:
+    """Another process with nothing in memory; answers its graph store."""
+    scans: Any = Scans(memory.world.graph)
+    memory.recall = Recall(replace(memory.parts, graph=scans, **parts))
+    return scans  # type: ignore[no-any-return]  # passes everything on
+
+
+async def snapshots(memory: Memory, scope: Scope | None = None) -> dict[SnapshotKind, Snapshot]:
+    store, of = memory.parts.snapshots, scope or memory.world.scope
+    found = {kind: await store.kept(of, kind, layout()) for kind in SnapshotKind}
+    return {kind: snapshot for kind, snapshot in found.items() if snapshot is not None}
+
+
+class TestCold:
+    async def test_a_process_that_starts_cold_reads_what_is_kept(self, kept: Memory) -> None:
+        scans = restarted(kept)
+        answer = await kept.ask(TEA)
+        assert triples(answer) == TEA_FOUND
+        assert [one.passage.text for one in answer.passages] == ["Ana drinks tea"]
+        assert scans.calls == 0
+        assert await snapshots(kept)
+
+    async def test_what_came_since_is_followed(self, kept: Memory) -> None:
+        told = await kept.tell("b", "2025-02-01", ("Ana", "drinks", "mate"))
+        scans = restarted(kept)
+        answer = await kept.ask(TEA, min_revision=told.revision)
+        assert sorted(triples(answer)) == [("Ana", "drinks", "mate"), *TEA_FOUND]
+        assert scans.calls == 0
+        assert {one.passage.text for one in answer.passages} == {"Ana drinks tea", "Ana drinks mate"}
+
+    async def test_what_is_too_far_behind_is_read_from_the_stores_and_kept_anew(self, kept: Memory) -> None:
+        before = await snapshots(kept)
+        log, scope = kept.world.memory.revisions, kept.world.scope
+        current = await log.current(scope)
+        for number in range(current, current + MOST + 1):
+            await log.begin(scope, Revision(number), f"n{number}", Instant(1), b"", '{"touched": {}}')
+            await log.publish(scope, Revision(number + 1))
+        scans = restarted(kept)
+        assert triples(await kept.ask(TEA)) == TEA_FOUND
+        assert scans.calls == 1
+        await kept.recall.settled(scope)
+        assert (await snapshots(kept))[SnapshotKind.FACTS] != before[SnapshotKind.FACTS]
+
+    async def test_a_small_graph_is_not_kept(self, memory: Memory) -> None:
+        restarted(memory, options=Options(later_seconds=0))
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        assert triples(await memory.ask(TEA)) == TEA_FOUND
+        await memory.recall.settled(memory.world.scope)
+        assert await snapshots(memory) == {}
+
+    async def test_a_graph_that_has_no_room_in_memory_is_not_kept(self, memory: Memory) -> None:
+        restarted(memory, options=replace(KEEPING, facts_bytes=1, texts_bytes=1))
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        assert triples(await memory.ask(TEA)) == TEA_FOUND
+        await memory.recall.settled(memory.world.scope)
+        assert await snapshots(memory) == {}
+
+    async def test_graphs_of_two_tenants_are_kept_apart(self, kept: Memory) -> None:
+        await kept.tell("theirs", "2025-01-01", ("Ana", "drinks", "mate"), scope=twin())
+        for _ in range(2):
+            restarted(kept)
+            assert triples(await kept.ask(TEA, scope=twin())) == [("Ana", "drinks", "mate")]
+            await kept.recall.settled(twin())
+            assert triples(await kept.ask(TEA)) == TEA_FOUND
+        mine, theirs = await snapshots(kept), await snapshots(kept, twin())
+        assert mine.keys() == theirs.keys()
+        assert all(mine[kind].parts != theirs[kind].parts for kind in mine)
+
+
+class TestUnusable:
+    async def test_another_layout_is_read_from_the_stores(self, kept: Memory) -> None:
+        for kind, snapshot in (await snapshots(kept)).items():
+            await put(kept, kind, replace(snapshot, layout="0", parts=[b"whatever"]))
+        scans = restarted(kept)
+        assert triples(await kept.ask(TEA)) == TEA_FOUND
+        assert scans.calls == 1
+
+    @pytest.mark.parametrize("parts", [[], [b""], [b"nonsense"]], ids=["none", "empty", "nonsense"])
+    async def test_a_damaged_one_is_read_from_the_stores_and_replaced(
+        self, kept: Memory, parts: list[bytes]
+    ) -> None:
+        for kind, snapshot in (await snapshots(kept)).items():
+            await put(kept, kind, replace(snapshot, parts=parts))
+        scans = restarted(kept)
+        assert triples(await kept.ask(TEA)) == TEA_FOUND
+        assert scans.calls == 1
+        await kept.recall.settled(kept.world.scope)
+        scans = restarted(kept)
+        assert triples(await kept.ask(TEA)) == TEA_FOUND
+        assert scans.calls == 0
+
+    async def test_what_can_not_be_kept_is_asked_all_the_same(self, memory: Memory) -> None:
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        restarted(memory, snapshots=Full(memory.parts.snapshots))
+        for _ in range(2):
+            assert triples(await memory.ask(TEA)) == TEA_FOUND
+            await memory.recall.settled(memory.world.scope)
+        assert await snapshots(memory) == {}
+
+    async def test_what_can_not_be_read_is_read_from_the_stores(self, kept: Memory) -> None:
+        scans = restarted(kept, snapshots=Unreadable(kept.parts.snapshots))
+        assert triples(await kept.ask(TEA)) == TEA_FOUND
+        assert scans.calls == 1
+
+
+class TestForgetting:
+    async def test_what_is_deleted_goes_from_what_is_kept(self, kept: Memory) -> None:
+        world, scope = kept.world, kept.world.scope
+        await kept.tell("b", "2025-01-02", ("Ana", "drinks", "quinoa milk"))
+        restarted(kept, snapshots=Unreadable(kept.parts.snapshots))
+        assert len((await kept.ask("quinoa")).facts) == 2
+        await kept.recall.settled(scope)
+        assert "quinoa" in await words_kept(kept)
+        await world.memory.text.delete_episode(scope, EpisodeId("episode-b"), Instant(1))
+        await world.vectors.delete(scope, Collection.PASSAGES, ["passage-b-0"])
+        assert await snapshots(kept) == {}, "text goes with what is kept of it"
+        request = resolver_pb2.RevokeRequest(commit_id="d", episode_id="episode-b", actor="user")
+        await world.resolver.revoke(scope, request)
+        restarted(kept)
+        assert triples(await kept.ask("quinoa")) == TEA_FOUND
+        await kept.recall.settled(scope)
+        assert await snapshots(kept)
+        assert "quinoa" not in await words_kept(kept)
+
+    async def test_what_was_read_before_a_deletion_is_not_kept_after_it(self, memory: Memory) -> None:
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        await memory.tell("b", "2025-01-02", ("Ana", "drinks", "quinoa milk"))
+        slow = Slow(memory.parts.snapshots)
+        restarted(memory, snapshots=slow)
+        await memory.ask(TEA)
+        await slow.reached.wait()
+        world, scope = memory.world, memory.world.scope
+        await world.memory.text.delete_episode(scope, EpisodeId("episode-b"), Instant(1))
+        slow.go.set()
+        await memory.recall.settled(scope)
+        assert await snapshots(memory) == {}
+
+    async def test_an_erased_graph_keeps_nothing(self, kept: Memory) -> None:
+        world, scope = kept.world, kept.world.scope
+        await world.memory.fences.put_up(scope)
+        await world.memory.erase(scope)
+        await world.graph.erase(scope)
+        assert await world.memory.rows(scope) == {}
+        await world.memory.fences.take_down(scope)
+        answer = await kept.ask(TEA)
+        assert not answer.facts
+        assert not answer.passages
+        await kept.recall.settled(scope)
+        restarted(kept)
+        assert not (await kept.ask(TEA)).passages
+
+
+class TestOld:
+    async def test_what_was_kept_long_ago_answers_and_is_read_anew_behind_the_answer(
+        self, kept: Memory
+    ) -> None:
+        scope = kept.world.scope
+        long_ago = Instant(1)
+        for kind, snapshot in (await snapshots(kept)).items():
+            await put(kept, kind, replace(snapshot, taken_at=long_ago))
+        scans = restarted(kept)
+        scans.may.clear()
+        for _ in range(3):
+            assert triples(await kept.ask(TEA)) == TEA_FOUND
+        scans.may.set()
+        for _ in range(2):
+            await kept.recall.settled(scope)
+        assert scans.calls == 1
+        assert all(found.taken_at > long_ago for found in (await snapshots(kept)).values())
+        assert triples(await kept.ask(TEA)) == TEA_FOUND
+        await kept.recall.settled(scope)
+        assert scans.calls == 1, "once"
+
+    async def test_without_its_stores_what_is_old_goes_on_answering(self, kept: Memory) -> None:
+        for kind, snapshot in (await snapshots(kept)).items():
+            await put(kept, kind, replace(snapshot, taken_at=Instant(1)))
+        scans = restarted(kept)
+        scans.down = True
+        for _ in range(2):
+            assert triples(await kept.ask(TEA)) == TEA_FOUND
+            await kept.recall.settled(kept.world.scope)
+        scans.down = False
+        await kept.ask(TEA)
+        await kept.recall.settled(kept.world.scope)
+        assert scans.calls == 3
+
+
+async def words_kept(memory: Memory) -> str:
+    """All that is kept of a graph, unpacked."""
+    found = (await snapshots(memory)).values()
+    return str([from_parts(snapshot.parts) for snapshot in found])
+
+
+async def put(memory: Memory, kind: SnapshotKind, snapshot: Snapshot) -> None:
+    store, scope = memory.parts.snapshots, memory.world.scope
+    assert await store.keep(scope, kind, await store.mark(scope), snapshot)
