@@ -7,7 +7,7 @@ from services.domain.scope import Scope
 from services.llm.port import Embedder
 from services.recall.behind import Behind
 from services.recall.facts_index import FactsIndex
-from services.recall.hot.kept import LEAST_ROWS, Kept
+from services.recall.hot.kept import LEAST_ROWS, Kept, NothingKept
 from services.recall.revisions import WAIT_SECONDS
 from services.recall.settings import RecallSettings
 from services.recall.shelf import LATER_SECONDS, Shelf
@@ -38,6 +38,8 @@ class Options:
     """The same of passages and voice aspects."""
     hot: bool = True
     """Whether questions are answered from memory where their graph is held; else from the stores alone."""
+    snapshots: bool = True
+    """Whether what is held is kept for who starts cold, and read by them."""
     least_kept: int = LEAST_ROWS
     """Rows of what is kept for who starts cold; of fewer the stores are read as quickly."""
     later_seconds: float = LATER_SECONDS
@@ -49,7 +51,7 @@ class Options:
 def options_of(settings: RecallSettings) -> Options:
     """Half of the memory for facts, half for texts."""
     half = settings.hot_mebibytes * 1024 * 1024 // 2
-    return Options(facts_bytes=half, texts_bytes=half, hot=settings.hot)
+    return Options(facts_bytes=half, texts_bytes=half, hot=settings.hot, snapshots=settings.snapshots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,6 @@ class Parts:
         )
 
     def _kept(self, scope: Scope, kind: SnapshotKind) -> Kept:
-        return Kept(
-            self.snapshots, self.behind, scope, kind, self.options.least_kept, self.options.later_seconds
-        )
+        options = self.options
+        store = self.snapshots if options.snapshots else NothingKept()
+        return Kept(store, self.behind, scope, kind, options.least_kept, options.later_seconds)

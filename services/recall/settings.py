@@ -10,6 +10,10 @@ class RecallSettings(BaseModel):
 
     hot: bool = True
     """Answers from graphs held in memory. False: every question reads the stores, several times slower."""
+    snapshots: bool = True
+    """Keeps what is held of a graph of 1,000 facts or more in the memory store too, some 500 bytes a fact, so
+    that the next process needn't read all of it. False while processes of a release without snapshots still
+    delete texts beside."""
     hot_mebibytes: int = Field(default=512, ge=1)
     """Memory for graphs held, half for facts and half for texts; the least recently asked go first. 5,000
     facts take some 15 MiB with their vectors. Vectors that don't fit are searched in the vector store."""

@@ -100,6 +100,22 @@ class Kept:
             log.info("snapshot not kept", kind=self._kind.value, error=str(error))
 
 
+class NothingKept:
+    """A store of snapshots that keeps none."""
+
+    async def mark(self, scope: Scope) -> Mark:
+        return Mark(0, 0)
+
+    async def keep(self, scope: Scope, kind: SnapshotKind, mark: Mark, snapshot: Snapshot) -> bool:
+        return False
+
+    async def kept(self, scope: Scope, kind: SnapshotKind, layout: str) -> Snapshot | None:
+        return None
+
+    async def drop(self, scope: Scope) -> None:
+        return None
+
+
 def layout() -> str:
     """Of what is kept, and of what cuts words: a word that is cut otherwise isn't found."""
     return f"{LAYOUT} {version('snowballstemmer')} {unicodedata.unidata_version}"
