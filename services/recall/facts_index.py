@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -122,9 +123,14 @@ class FactsIndex:
             await self._advance(known)
         await self._follow_vectors()
 
-    async def read_anew(self, known: Known) -> None:
-        """Of one that holds nothing: reads the stores, whatever is kept. Raises StoreUnavailable."""
+    async def read_anew(self, known: Known, before: Self) -> None:
+        """Of one that holds nothing: reads the stores, whatever is kept. Vectors that `before`, another index
+        of these facts, has of the same texts are taken over. Raises StoreUnavailable.
+        """
         await self._load(known.current)
+        nodes, there = self.hot.nodes.ids, before.hot.nodes.ids
+        await self._near_statements.take_over(self.hot.ids, before._near_statements, before.hot.ids)
+        await self._near_entities.take_over(nodes, before._near_entities, there)
         await self._follow_vectors()
 
     async def _restore(self) -> bool:
@@ -194,7 +200,7 @@ class FactsIndex:
                 changes = None
         if changes is None:
             anew = FactsIndex(*self._made_of)
-            await anew.read_anew(known)
+            await anew.read_anew(known, self)
             # In one go: who reads meanwhile sees all of the old or all of the new.
             vars(self).update(vars(anew))
 

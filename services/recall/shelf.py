@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import structlog
 
@@ -37,8 +37,8 @@ class Index(Protocol):
 
     async def bring_forward(self, known: Known) -> None: ...
 
-    async def read_anew(self, known: Known) -> None:
-        """The same of one that holds nothing yet, from the stores alone."""
+    async def read_anew(self, known: Known, before: Self) -> None:
+        """The same of one that holds nothing yet, from the stores alone; vectors as `before` has them."""
         ...
 
     async def settled(self) -> None: ...
@@ -121,7 +121,7 @@ class Shelf(Generic[I]):
         try:
             await asyncio.sleep(self._later)
             index = self._make(scope)
-            await index.read_anew(known)
+            await index.read_anew(known, place.index)
             async with place.coming:
                 place.index, place.made_at = index, self._seconds()
         except StoreError as error:

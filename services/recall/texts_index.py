@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Self
 
 from services.domain.headings import is_heading
 from services.domain.ids import EpisodeId, Revision
@@ -91,7 +92,7 @@ class TextsIndex:
         changed = known.texts != self._seen
         if (changed and not await self._follow_texts(known.texts)) or await self._let_go():
             anew = TextsIndex(*self._made_of)
-            await anew.read_anew(known)
+            await anew.read_anew(known, self)
             # In one go: who reads meanwhile sees all of the old or all of the new.
             vars(self).update(vars(anew))
             return
@@ -99,10 +100,14 @@ class TextsIndex:
             await self._follow_voice(revision)
         await self._follow_vectors()
 
-    async def read_anew(self, known: Known) -> None:
-        """Of one that holds nothing: reads the stores, whatever is kept. Raises StoreUnavailable."""
+    async def read_anew(self, known: Known, before: Self) -> None:
+        """Of one that holds nothing: reads the stores, whatever is kept. Vectors that `before`, another index
+        of these texts, has of the same ones are taken over. Raises StoreUnavailable.
+        """
         await self._load(known.texts)
         await self._follow_voice(known.current)
+        await self._near_passages.take_over(self.texts.ids, before._near_passages, before.texts.ids)
+        await self._near_voice.take_over(self.voices.ids, before._near_voice, before.voices.ids)
         await self._follow_vectors()
 
     async def _restore(self) -> bool:

@@ -141,6 +141,15 @@ class Matrix:
         self._held[places] = stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
         self._has[places] = True
 
+    def take(self, place: int, other: "Matrix", there: int) -> None:
+        """The vector that another has at a place of its own."""
+        self._grow(place + 1)
+        self._held[place], self._has[place] = other._held[there], True
+
+    def has_at(self, place: int) -> bool:
+        """Whether a place has a vector."""
+        return place < len(self._has) and bool(self._has[place])
+
     def drop(self, place: int) -> None:
         """Forgets the vector of a place, if it has one."""
         if place < len(self._has):

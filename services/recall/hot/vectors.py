@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ Mask = npt.NDArray[np.bool_]
 AT_ONCE = 256
 """So few missing vectors are waited for; more are loaded while questions go to the vector store."""
 BATCH = 100
+TAKEN_AT_ONCE = 500
+"""Vectors taken over between two moments in which others are served."""
 APART = 16_384
 """Rows from which a search leaves the event loop: searches of one question then run beside each other."""
 LATER_SECONDS = 1.0
@@ -83,6 +86,20 @@ class HotVectors:
             return
         await self._load(rows)
         self.whole = not len(self._matrix.missing(wanted))
+
+    async def take_over(self, ids: Sequence[str], other: Self, there: Sequence[str]) -> None:
+        """Before anything is followed: what another index of the same rows has, where texts are the same.
+
+        `there`: the ids of the other's places. The store need not be asked for those.
+        """
+        places = {id: place for place, id in enumerate(there)}
+        for start in range(0, len(ids), TAKEN_AT_ONCE):
+            for place, id in enumerate(ids[start : start + TAKEN_AT_ONCE], start):
+                old = places.get(id)
+                if old is None or not other._matrix.has_at(old) or self._digest(place) != other._digest(old):
+                    continue
+                self._matrix.take(place, other._matrix, old)
+            await asyncio.sleep(0)
 
     async def loaded(self) -> None:
         """Waits for what is being loaded; for tests and measurements."""
