@@ -17,7 +17,7 @@ from services.stores.vectors.port import Collection, Consistency, Hit, Vector, V
 class ArrayVectorStore:
     """Keeps rows in dictionaries. While `down` is True every call raises StoreUnavailable.
 
-    `searched` are the consistencies with which it was searched.
+    `searched` are the consistencies with which it was searched, `fetched` the ids that were read.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -25,6 +25,7 @@ class ArrayVectorStore:
         self._rows: defaultdict[tuple[str, Collection], dict[str, VectorRow]] = defaultdict(dict)
         self.down = False
         self.searched: list[Consistency] = []
+        self.fetched: list[str] = []
 
     def copy(self) -> Self:
         """Another store with the same rows."""
@@ -69,6 +70,7 @@ class ArrayVectorStore:
     ) -> Mapping[str, VectorRow]:
         keys = [filters.checked(id) for id in ids]
         self._reach()
+        self.fetched += ids
         rows = self._rows[scope.key, collection]
         return {id: rows[id] for id in keys if id in rows}
 

@@ -259,6 +259,39 @@ class TestForgetting:
         assert not (await kept.ask(TEA)).passages
 
 
+class TestBehind:
+    async def test_what_is_being_kept_ends_with_the_service(self, memory: Memory) -> None:
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        slow = Slow(memory.parts.snapshots)
+        restarted(memory, snapshots=slow)
+        await memory.ask(TEA)
+        await slow.reached.wait()
+        await memory.recall.close()
+        slow.go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await memory.recall.settled(memory.world.scope)
+        assert await snapshots(memory) == {}
+        await memory.recall.close()
+
+    async def test_snapshots_that_are_turned_off_are_neither_kept_nor_read(self, kept: Memory) -> None:
+        before = await snapshots(kept)
+        scans = restarted(kept, options=replace(KEEPING, snapshots=False))
+        assert triples(await kept.ask(TEA)) == TEA_FOUND
+        await kept.recall.settled(kept.world.scope)
+        assert scans.calls == 1
+        assert await snapshots(kept) == before
+
+    async def test_a_deletion_reads_no_vectors_of_other_texts_again(self, kept: Memory) -> None:
+        world, scope = kept.world, kept.world.scope
+        await kept.tell("b", "2025-01-02", ("Ana", "drinks", "quinoa milk"))
+        assert len((await kept.ask(TEA)).passages) == 2
+        world.vectors.fetched.clear()
+        await world.memory.text.delete_episode(scope, EpisodeId("episode-b"), Instant(1))
+        await world.vectors.delete(scope, Collection.PASSAGES, ["passage-b-0"])
+        assert len((await kept.ask(TEA)).passages) == 1
+        assert world.vectors.fetched == []
+
+
 class TestOld:
     async def test_what_was_kept_long_ago_answers_and_is_read_anew_behind_the_answer(
         self, kept: Memory

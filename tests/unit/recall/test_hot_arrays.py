@@ -99,3 +99,32 @@ async def test_vectors_that_a_store_refuses_are_left_to_it() -> None:
     near = HotVectors(Closed(8), a_scope(), Collection.STATEMENTS, lambda _: "")
     await near.follow(["a"], np.ones(1, dtype=np.bool_))
     assert not near.whole
+
+
+async def test_vectors_of_the_same_texts_are_taken_over_and_not_read_again() -> None:
+    scope, store, chance = a_scope(), ArrayVectorStore(8), np.random.default_rng(7)
+    vectors = chance.standard_normal((5, 8)).astype(np.float32)
+    told = {"a": "1", "b": "2", "c": "3", "d": "4", "e": "5"}
+
+    async def write(texts: dict[str, str]) -> None:
+        rows = [VectorRow(id, vectors[at], digest=texts[id]) for at, id in enumerate(texts)]
+        await store.upsert(scope, Collection.STATEMENTS, rows)
+
+    def near_of(ids: list[str], texts: dict[str, str]) -> HotVectors:
+        return HotVectors(store, scope, Collection.STATEMENTS, lambda place: texts[ids[place]])
+
+    await write(told)
+    before = ["a", "b", "c", "d"]
+    old = near_of(before, told)
+    await old.follow(before, np.array([True, True, True, False]))
+    store.fetched.clear()
+    retold, now = told | {"c": "other"}, ["e", "d", "c", "b", "a"]
+    await write(retold)
+    new, fresh, wanted = near_of(now, retold), near_of(now, retold), np.ones(5, dtype=np.bool_)
+    await new.take_over(now, old, before)
+    assert not new.whole
+    await new.follow(now, wanted)
+    assert sorted(store.fetched) == ["c", "d", "e"], "new, told otherwise, and not there before"
+    await fresh.follow(now, wanted)
+    asked = list(vectors)
+    assert await new.search(now, asked, 5, wanted) == await fresh.search(now, asked, 5, wanted)
