@@ -67,8 +67,6 @@ class Rebuild:
             made = await self._stores.embedder.passages([row.text for row in rows])
             anew = [row.with_vector(vector) for row, vector in zip(rows, made, strict=True)]
             await vectors.upsert(scope, collection, anew)
-            # Readers hold vectors too, and no revision tells of these.
-            await self._stores.snapshots.drop(scope)
         if not listed.after:
             await vectors.flush()
         return Rebuilt(Report(scope, (), len(listed.items)), len(rows), listed.after)

@@ -83,6 +83,9 @@ async def hold(world: World, history: list[Step]) -> None:
         if step.restores:
             await restore(other, f"restore {at}")
         await answers_are_equal(one, other, known)
+        if at % 2:
+            for memory in memories:
+                await restarted(memory)
     assert not [one for one in (await verify(other.world)).differences if "statement" in one.kind]
     await restore(other, "all")
     assert not (await lying(other))[Collection.ARCHIVE]
@@ -92,6 +95,14 @@ async def hold(world: World, history: list[Step]) -> None:
     await answers_are_equal(one, other, known)
     hot = [told(await memory.ask("Where does Maya live?")) for memory in memories]
     assert hot[0] == hot[1]
+    for memory in memories:
+        await memory.recall.close()
+
+
+async def restarted(memory: Memory) -> None:
+    """What recalls starts anew, from what is kept of the graph."""
+    await memory.recall.settled(memory.world.scope)
+    memory.recall = Recall(memory.parts)
 
 
 def memory_of(world: World) -> Memory:
@@ -109,7 +120,7 @@ def memory_of(world: World) -> Memory:
         vectors=world.vectors,
         embedder=parts.embedder,
         vocabulary=parts.vocabulary,
-        options=Options(wait_seconds=0.2),
+        options=Options(wait_seconds=0.2, least_kept=0, later_seconds=0),
     )
     return Memory(world, Recall(recall), parts.embedder, recall)
 

@@ -11,12 +11,9 @@ from services.stores.errors import StoreUnavailable
 from services.stores.graph.port import Commit
 from services.stores.graph.sql import SqlGraphStore
 from services.stores.memory.snapshots import Snapshot, SnapshotKind
-from services.stores.paging import Page
-from services.stores.vectors.port import Collection
-from services.upkeep.rebuild import Rebuild
 from tests.integration.resolving import World, a_world
 from tests.integration.test_carrying import elsewhere, exported
-from tests.integration.upkeeping import AT_ONCE, a_story, harm, stores_of, verify
+from tests.integration.upkeeping import a_story, harm, verify
 
 FACTS = SnapshotKind.FACTS
 WIDEN = f"UPDATE graph_statements SET hull_from = {2**63 - 1}, hull_to = 0 WHERE fact LIKE '%Graz%'"
@@ -75,18 +72,6 @@ async def test_a_repair_that_a_crash_cut_off_has_let_it_go(world: World, tmp_pat
         await verify(world, repair=True)
     assert not (await verify(world)).differences, "so nobody would come back to it"
     assert not await is_kept(world, world.scope)
-
-
-async def test_vectors_made_anew_let_it_go(world: World) -> None:
-    stores = stores_of(world)
-    rebuild = Rebuild(stores, world.parts.vocabulary, world.resolver.mending, AT_ONCE)
-    told: list[int] = []
-    for part in range(rebuild.parts):
-        await keep(world, world.scope)
-        done = await rebuild.part(world.scope, part, Page(1000))
-        assert await is_kept(world, world.scope) == (not done.vectors)
-        told.append(done.vectors)
-    assert sum(told) > len(Collection)
 
 
 async def test_an_import_lets_it_go_with_every_piece(world: World) -> None:
