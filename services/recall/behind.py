@@ -18,6 +18,11 @@ class Behind:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    async def settled(self) -> None:
+        """Waits until nothing is under way; for tests and measurements."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
     async def close(self) -> None:
         """Ends whatever is under way, and waits for that."""
         for task in self._tasks:

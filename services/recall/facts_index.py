@@ -110,6 +110,11 @@ class FactsIndex:
         return self._compact_bytes + self._near_statements.bytes + self._near_entities.bytes
 
     @property
+    def _has_room(self) -> bool:
+        """Whether it fits without its vectors."""
+        return self._compact_bytes <= self._max_bytes
+
+    @property
     def _compact_bytes(self) -> int:
         names = len(self.aliases) + sum(len(table) for table in self._past.values())
         words = self.statements.bytes + self.entities.bytes + names * _ALIAS_BYTES
@@ -132,6 +137,16 @@ class FactsIndex:
         await self._near_statements.take_over(self.hot.ids, before._near_statements, before.hot.ids)
         await self._near_entities.take_over(nodes, before._near_entities, there)
         await self._follow_vectors()
+
+    async def keep(self, known: Known) -> bool:
+        """Of one that holds nothing: reads the stores and keeps that, where what is kept is wanting.
+
+        False when it is too large to be kept. Raises StoreUnavailable.
+        """
+        if await self._kept.is_wanted():
+            await self._load(known.current)
+            await self._kept.settled()
+        return self._has_room
 
     async def _restore(self) -> bool:
         """Takes what is kept; False without it."""
@@ -184,7 +199,7 @@ class FactsIndex:
         for alias in await self._graph.aliases(self._scope, revision):
             self._aliases.setdefault(alias.entity, []).append(alias)
         await self._name(revision, self._aliases)
-        if self._compact_bytes <= self._max_bytes:
+        if self._has_room:
             self._kept.keep(mark, len(self.hot), self._state)
 
     async def _advance(self, known: Known) -> None:
@@ -350,9 +365,8 @@ class FactsIndex:
         await self._near_statements.follow(self.hot.ids, self.hot.worded & self._hot_places())
         await self._near_entities.follow(self.hot.nodes.ids, self.hot.nodes.named())
 
-    async def settled(self) -> None:
-        """Waits for what is loaded or kept behind the answers; for tests and measurements."""
-        await self._kept.settled()
+    async def vectors_loaded(self) -> None:
+        """Waits for vectors that are being loaded; for tests and measurements."""
         await self._near_statements.loaded()
         await self._near_entities.loaded()
 

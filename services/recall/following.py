@@ -4,17 +4,22 @@ from palimpsest.internal.v1 import summaries_pb2 as pb
 from services.domain.scope import Scope
 from services.recall.changed import Changed
 from services.recall.followed import Followed
+from services.recall.keeping import Keeping
 
 
 class Following:
-    """A part of the recall service, which sets `_changed` and `_followed`."""
+    """A part of the recall service, which sets `_changed`, `_followed` and `_keeping`."""
 
     _changed: Changed
     _followed: Followed
+    _keeping: Keeping
 
     async def read_changes(self, scope: Scope, request: pb.ReadChangesRequest) -> pb.ReadChangesResponse:
-        """See Changed.since_written."""
-        return await self._changed.since_written(scope, request)
+        """See Changed.since_written. With the last of what is to be written, the graph is quiet."""
+        changes = await self._changed.since_written(scope, request)
+        if changes.nothing:
+            self._keeping.changed(scope)
+        return changes
 
     async def gather_session(
         self, scope: Scope, request: pb.GatherSessionRequest

@@ -75,41 +75,28 @@ class Parts:
 
     def facts_shelf(self, lexicons: Lexicons, *, whole: bool = False) -> Shelf[FactsIndex]:
         """What is in memory of the facts of lately used graphs: of what is not archived, or of the whole."""
-        archive, most = None if whole else self.archive, self.options.facts_bytes
-        kind = SnapshotKind.WHOLE if whole else SnapshotKind.FACTS
-        return Shelf(
-            lambda scope: FactsIndex(
-                self.graph,
-                lexicons,
-                self.revisions,
-                self.vectors,
-                scope,
-                most,
-                self._kept(scope, kind),
-                archive,
-            ),
-            most,
-            self.behind,
-            later=self.options.later_seconds,
-        )
+        most, later = self.options.facts_bytes, self.options.later_seconds
+
+        def make(scope: Scope) -> FactsIndex:
+            return self.facts_index(lexicons, scope, whole=whole)
+
+        return Shelf(make, most, self.behind, later=later)
 
     def texts_shelf(self) -> Shelf[TextsIndex]:
         """What is in memory of the passages and the voice of lately used graphs."""
-        most = self.options.texts_bytes
-        return Shelf(
-            lambda scope: TextsIndex(
-                self.text,
-                self.voice,
-                self.revisions,
-                self.vectors,
-                scope,
-                most,
-                self._kept(scope, SnapshotKind.TEXTS),
-            ),
-            most,
-            self.behind,
-            later=self.options.later_seconds,
-        )
+        most, later = self.options.texts_bytes, self.options.later_seconds
+        return Shelf(self.texts_index, most, self.behind, later=later)
+
+    def facts_index(self, lexicons: Lexicons, scope: Scope, *, whole: bool = False) -> FactsIndex:
+        """One that holds nothing yet; `whole`: also of what is archived."""
+        archive, kind = (None, SnapshotKind.WHOLE) if whole else (self.archive, SnapshotKind.FACTS)
+        stores, most = (self.graph, lexicons, self.revisions, self.vectors), self.options.facts_bytes
+        return FactsIndex(*stores, scope, most, self._kept(scope, kind), archive)
+
+    def texts_index(self, scope: Scope) -> TextsIndex:
+        """One that holds nothing yet."""
+        stores, most = (self.text, self.voice, self.revisions, self.vectors), self.options.texts_bytes
+        return TextsIndex(*stores, scope, most, self._kept(scope, SnapshotKind.TEXTS))
 
     def _kept(self, scope: Scope, kind: SnapshotKind) -> Kept:
         options = self.options

@@ -130,8 +130,10 @@ class Recalling:
 
     async def settled(self, scope: Scope) -> None:
         """Waits for what is done of a graph behind the answers; for tests and measurements."""
-        for shelf in (self.facts_shelf, self.whole_shelf, self.texts_shelf):
-            await shelf.settled(scope)
+        await self._parts.behind.settled()
+        for index in (self.facts_shelf.held(scope), self.texts_shelf.held(scope)):
+            if index is not None:
+                await index.vectors_loaded()
 
     async def _asking(
         self, scope: Scope, question: Question, known: Known, care: Care

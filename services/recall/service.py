@@ -16,6 +16,7 @@ from services.recall.diffs import Diffs
 from services.recall.entities import Entities
 from services.recall.followed import Followed
 from services.recall.following import Following
+from services.recall.keeping import Keeping
 from services.recall.lists import Lists
 from services.recall.messages import episode_out, voice_out
 from services.recall.parts import Parts
@@ -57,6 +58,7 @@ class Recall(Following):
         self._diffs = Diffs(parts, revisions, readings)
         self._surroundings = Surroundings(parts, readings, lexicons)
         self._changed, self._followed = Changed(parts), Followed(parts, readings)
+        self._keeping = Keeping(parts, lexicons)
 
     @property
     def held_scopes(self) -> int:

@@ -41,8 +41,6 @@ class Index(Protocol):
         """The same of one that holds nothing yet, from the stores alone; vectors as `before` has them."""
         ...
 
-    async def settled(self) -> None: ...
-
 
 I = TypeVar("I", bound=Index)  # noqa: E741 - reads well where it is used
 
@@ -95,14 +93,6 @@ class Shelf(Generic[I]):
         """The index of a scope as it is, if there is one."""
         place = self._places.get(scope)
         return place.index if place else None
-
-    async def settled(self, scope: Scope) -> None:
-        """Waits for what is done of a scope behind the answers; for tests and measurements."""
-        place = self._places.get(scope)
-        if place is not None:
-            if place.renewing is not None:
-                await place.renewing
-            await place.index.settled()
 
     def drop(self, scope: Scope) -> None:
         """Forgets the index of a scope; the next use builds it anew."""

@@ -80,6 +80,11 @@ class TextsIndex:
         return self._compact_bytes + self._near_passages.bytes + self._near_voice.bytes
 
     @property
+    def _has_room(self) -> bool:
+        """Whether it fits without its vectors."""
+        return self._compact_bytes <= self._max_bytes
+
+    @property
     def _compact_bytes(self) -> int:
         words = self.passages.bytes + self.voice.bytes + self.turns.bytes
         return words + self.texts.bytes + self.voices.bytes
@@ -109,6 +114,16 @@ class TextsIndex:
         await self._near_passages.take_over(self.texts.ids, before._near_passages, before.texts.ids)
         await self._near_voice.take_over(self.voices.ids, before._near_voice, before.voices.ids)
         await self._follow_vectors()
+
+    async def keep(self, known: Known) -> bool:
+        """Of one that holds nothing: reads the stores and keeps that, where what is kept is wanting.
+
+        False when it is too large to be kept. Raises StoreUnavailable.
+        """
+        if await self._kept.is_wanted():
+            await self._load(known.texts)
+            await self._kept.settled()
+        return self._has_room
 
     async def _restore(self) -> bool:
         """Takes what is kept, which is all but voice aspects; False without it."""
@@ -142,7 +157,7 @@ class TextsIndex:
         self._hold(HotTexts())
         self.passages, self.turns = Bm25(), Turns()
         await self._follow_texts(texts)
-        if self._compact_bytes <= self._max_bytes:
+        if self._has_room:
             self._kept.keep(mark, len(self.texts), self._state)
 
     async def _follow_texts(self, state: TextChanges) -> bool:
@@ -234,9 +249,8 @@ class TextsIndex:
         await self._near_passages.follow(self.texts.ids, self.texts.searchable)
         await self._near_voice.follow(self.voices.ids, self.voices.searched(VectorFilter()))
 
-    async def settled(self) -> None:
-        """Waits for what is loaded or kept behind the answers; for tests and measurements."""
-        await self._kept.settled()
+    async def vectors_loaded(self) -> None:
+        """Waits for vectors that are being loaded; for tests and measurements."""
         await self._near_passages.loaded()
         await self._near_voice.loaded()
 

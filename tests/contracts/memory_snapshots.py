@@ -47,6 +47,8 @@ async def keep(memory: SqlMemory, *parts: bytes, scope: Scope = SCOPE, kind: Sna
 
 async def parts_of(memory: SqlMemory, scope: Scope = SCOPE, kind: SnapshotKind = TEXTS) -> list[bytes] | None:
     kept = await memory.snapshots.kept(scope, kind, "1")
+    taken_at = await memory.snapshots.taken_at(scope, kind, "1")
+    assert taken_at == (None if kept is None else kept.taken_at)
     return None if kept is None else list(kept.parts)
 
 
@@ -167,6 +169,7 @@ class SnapshotsContract:
         again = taken(b"\x00\xff", b"", layout="2", at=9)
         assert await memory.snapshots.keep(SCOPE, TEXTS, mark, again)
         assert await memory.snapshots.kept(SCOPE, TEXTS, "2") == again
+        assert await memory.snapshots.taken_at(SCOPE, TEXTS, "2") == 9
         assert await parts_of(memory) is None, "there is one of a kind"
         assert await payloads(url) == [b"\x00\xff", b""]
 

@@ -169,7 +169,7 @@ async def _check_reads(memory: Memory, scope: Scope, current: Revision) -> None:
     assert held is not None
     ids = list((await world.graph.scan(scope, ALL)).items)
     loaded = await _loaded(memory, scope, current)
-    await loaded.settled()
+    await memory.recall.settled(scope)
     for index in (held, loaded, await _loaded(memory, scope, current)):
         hot = index.hot
         nodes = sorted(hot.nodes.ids)

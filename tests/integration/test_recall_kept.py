@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from palimpsest.internal.v1 import resolver_pb2
+from palimpsest.internal.v1.summaries_pb2 import ReadChangesRequest
 from services.domain.ids import EpisodeId, Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
@@ -75,6 +76,9 @@ class Keeping:
 
     async def kept(self, scope: Scope, kind: SnapshotKind, layout: str) -> Snapshot | None:
         return await self._store.kept(scope, kind, layout)
+
+    async def taken_at(self, scope: Scope, kind: SnapshotKind, layout: str) -> Instant | None:
+        return await self._store.taken_at(scope, kind, layout)
 
     async def drop(self, scope: Scope) -> None:
         await self._store.drop(scope)
@@ -268,8 +272,7 @@ class TestBehind:
         await slow.reached.wait()
         await memory.recall.close()
         slow.go.set()
-        with pytest.raises(asyncio.CancelledError):
-            await memory.recall.settled(memory.world.scope)
+        await memory.recall.settled(memory.world.scope)
         assert await snapshots(memory) == {}
         await memory.recall.close()
 
@@ -290,6 +293,70 @@ class TestBehind:
         await world.vectors.delete(scope, Collection.PASSAGES, ["passage-b-0"])
         assert len((await kept.ask(TEA)).passages) == 1
         assert world.vectors.fetched == []
+
+
+class TestUnasked:
+    """A graph that is quiet after a change is kept, though nobody asked."""
+
+    async def quiet(self, memory: Memory) -> None:
+        scope = memory.world.scope
+        known = await memory.world.memory.revisions.current(scope)
+        await memory.world.memory.summaries.follow(scope, known)
+        answer = await memory.recall.read_changes(scope, ReadChangesRequest())
+        assert answer.nothing
+        await memory.recall.settled(scope)
+
+    async def test_it_is_kept(self, memory: Memory) -> None:
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        await self.quiet(memory)
+        assert set(await snapshots(memory)) == {SnapshotKind.FACTS, SnapshotKind.TEXTS}
+        scans = restarted(memory)
+        assert triples(await memory.ask(TEA)) == TEA_FOUND
+        assert scans.calls == 0
+
+    async def test_what_was_just_kept_is_left(self, kept: Memory) -> None:
+        before = await snapshots(kept)
+        await kept.tell("b", "2025-02-01", ("Ana", "drinks", "mate"))
+        await self.quiet(kept)
+        assert await snapshots(kept) == before
+
+    async def test_what_was_kept_a_while_ago_is_kept_anew(self, kept: Memory) -> None:
+        for kind, snapshot in (await snapshots(kept)).items():
+            await put(kept, kind, replace(snapshot, taken_at=Instant(1)))
+        await self.quiet(kept)
+        assert all(found.taken_at > 1 for found in (await snapshots(kept)).values())
+
+    async def test_a_small_graph_is_left(self, memory: Memory) -> None:
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        scans = restarted(memory, options=replace(KEEPING, least_kept=2))
+        await self.quiet(memory)
+        assert scans.calls == 0
+        assert await snapshots(memory) == {}
+
+    @pytest.mark.parametrize("options", [{"snapshots": False}, {"hot": False}], ids=str)
+    async def test_what_is_turned_off_is_left(self, memory: Memory, options: dict[str, Any]) -> None:
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        scans = restarted(memory, options=replace(KEEPING, **options))
+        await self.quiet(memory)
+        assert scans.calls == 0
+
+    async def test_one_without_room_is_read_once(self, memory: Memory) -> None:
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        scans = restarted(memory, options=replace(KEEPING, facts_bytes=1, texts_bytes=1))
+        for _ in range(3):
+            await self.quiet(memory)
+        assert scans.calls == 1
+        assert await snapshots(memory) == {}
+
+    async def test_one_whose_store_is_down_is_kept_after_another_change(self, memory: Memory) -> None:
+        await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
+        scans = restarted(memory)
+        scans.down = True
+        await self.quiet(memory)
+        assert await snapshots(memory) == {}
+        scans.down = False
+        await self.quiet(memory)
+        assert await snapshots(memory)
 
 
 class TestOld:

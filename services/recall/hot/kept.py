@@ -23,6 +23,8 @@ LAYOUT = 1
 """To be raised when states of indexes change, or how words are cut: tests/unit/recall/test_states.py."""
 LEAST_ROWS = 1_000
 """A smaller graph is read from its stores in the time of a question or two."""
+OLD_SECONDS = 600.0
+"""From when on what is kept of a graph that changes is kept anew, though nobody asks."""
 _MICROS = 1_000_000
 
 
@@ -75,6 +77,11 @@ class Kept:
             return None
         return Restored(state, max(0.0, self._seconds() - found.taken_at / _MICROS))
 
+    async def is_wanted(self) -> bool:
+        """Whether nothing is kept, or what was read long ago. Raises StoreUnavailable."""
+        taken_at = await self._store.taken_at(self._scope, self._kind, layout())
+        return taken_at is None or self._seconds() - taken_at / _MICROS > OLD_SECONDS
+
     def keep(self, mark: Mark, rows: int, state: Callable[[], State]) -> None:
         """Keeps the state of an index that was just read and has so many rows, later."""
         if rows >= self._least:
@@ -82,7 +89,7 @@ class Kept:
             self._keeping = self._behind.start(self._keep(self._keeping, mark, taken_at, state()))
 
     async def settled(self) -> None:
-        """Waits for what is to be kept; for tests and measurements."""
+        """Waits for what is to be kept."""
         if self._keeping is not None:
             await self._keeping
 
@@ -110,6 +117,9 @@ class NothingKept:
         return False
 
     async def kept(self, scope: Scope, kind: SnapshotKind, layout: str) -> Snapshot | None:
+        return None
+
+    async def taken_at(self, scope: Scope, kind: SnapshotKind, layout: str) -> Instant | None:
         return None
 
     async def drop(self, scope: Scope) -> None:

@@ -63,6 +63,10 @@ class SnapshotStore(Protocol):
         """The snapshot of this kind, if it is of this layout."""
         ...
 
+    async def taken_at(self, scope: Scope, kind: SnapshotKind, layout: str) -> Instant | None:
+        """When what `kept` would give was read; None where it would give nothing."""
+        ...
+
     async def drop(self, scope: Scope) -> None:
         """Removes every snapshot of a graph, and voids every mark.
 

@@ -66,6 +66,12 @@ class SqlSnapshotStore:
                 parts.append(found.scalar_one())
         return Snapshot(layout, Instant(head.taken_at), parts)
 
+    async def taken_at(self, scope: Scope, kind: SnapshotKind, layout: str) -> Instant | None:
+        asked = {"in_scope": scope.key, "kind": kind.value, "layout": layout}
+        async with self._database.read(scope) as connection:
+            head = (await connection.execute(_head(), asked)).one_or_none()
+        return None if head is None else Instant(head.taken_at)
+
     async def drop(self, scope: Scope) -> None:
         async with self._database.write(scope) as connection:
             await drop_snapshots(connection, scope)
