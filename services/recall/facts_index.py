@@ -162,7 +162,7 @@ class FactsIndex:
             )
         )
         self._hold(hot)
-        self._archived = {*state["archived"]}
+        self._archived, self._aliases = {*state["archived"]}, {}
         for alias in map(alias_of, state["aliases"]):
             self._aliases.setdefault(alias.entity, []).append(alias)
         self.aliases = self._table()
@@ -182,10 +182,11 @@ class FactsIndex:
         }
 
     async def _load(self, revision: Revision) -> None:
-        # What an attempt before has read is older than the mark.
+        # What an attempt before has read, or unpacked, is older than the mark.
         mark = await self._kept.mark()
         self._hold(HotGraph())
-        self._aliases, self._archived, self.statements = {}, set(), Bm25()
+        self._aliases, self._archived, self.aliases = {}, set(), AliasTable(())
+        self.statements, self.entities = Bm25(), Bm25()
         # Before statements are read: what moves meanwhile is seen next time.
         self.moved_at = await self._archive.latest(self._scope) if self._archive else Revision(0)
         after = ""

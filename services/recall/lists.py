@@ -10,7 +10,7 @@ from services.domain.ids import EntityId, EpisodeId, Revision, SessionId, Statem
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.recall.describe import describe
-from services.recall.hot.reads import FactReads
+from services.recall.hot.reads import Clocks, FactReads, GraphReads
 from services.recall.messages import entity_out
 from services.recall.parts import Parts
 from services.recall.predicates import Predicates
@@ -100,15 +100,17 @@ class Lists:
         hops = min(max(request.max_hops, 0), MAX_HOPS)
         steps: Sequence[Step] = ()
         reads = AS_THEMSELVES
+        # Nobody has brought forward what is held.
+        held = self._reads.reached(scope, known.current)
+        graph: GraphReads = self._reads if held else self._parts.graph
+        clocks: Clocks = self._reads if held else self._parts.revisions
         if seeds and hops:
             reads = await self._readings.of(scope, known.at)
-            met = await self._reads.walk(
-                scope, [seed.id for seed in seeds], at, hops, per_level, reads.together
-            )
-            steps = await steps_as(self._reads, scope, met, reads)
+            met = await graph.walk(scope, [seed.id for seed in seeds], at, hops, per_level, reads.together)
+            steps = await steps_as(graph, scope, met, reads)
         described = await describe(
-            self._reads,
-            self._reads,
+            graph,
+            clocks,
             self._parts.archive,
             scope,
             [step.view for step in steps],

@@ -49,9 +49,19 @@ class _Place(Generic[I]):
     def __init__(self, index: I, made_at: float) -> None:
         self.index = index
         self.made_at = made_at
+        self.known: Known | None = None
+        """The latest that the index was brought forward to."""
         self.coming = asyncio.Lock()
         self.used_at = 0.0
         self.renewing: asyncio.Task[None] | None = None
+
+    async def bring_forward(self, known: Known) -> I:
+        """While no other one is put in its place."""
+        async with self.coming:
+            await self.index.bring_forward(known)
+            if self.known is None or _order(known) > _order(self.known):
+                self.known = known
+            return self.index
 
 
 class Shelf(Generic[I]):
@@ -81,9 +91,7 @@ class Shelf(Generic[I]):
         self._places.move_to_end(scope)
         place.used_at = self._seconds()
         self._drop_idle()
-        async with place.coming:
-            index = place.index
-            await index.bring_forward(known)
+        index = await place.bring_forward(known)
         if self._seconds() - place.made_at + index.behind > AGE_SECONDS and place.renewing is None:
             place.renewing = self._behind.start(self._renew(scope, place, known))
         self._evict(scope)
@@ -112,7 +120,11 @@ class Shelf(Generic[I]):
             await asyncio.sleep(self._later)
             index = self._make(scope)
             await index.read_anew(known, place.index)
+            # Most of what came meanwhile, while others are still answered.
+            await index.bring_forward(place.known or known)
             async with place.coming:
+                # Who has met the other one reads on from this: it may know no less.
+                await index.bring_forward(place.known or known)
                 place.index, place.made_at = index, self._seconds()
         except StoreError as error:
             # The next question tries again; what is held answers as before.
@@ -135,3 +147,7 @@ class Shelf(Generic[I]):
                 return
             if scope != used:
                 held -= self._places.pop(scope).index.bytes
+
+
+def _order(known: Known) -> tuple[int, int]:
+    return known.current, known.texts

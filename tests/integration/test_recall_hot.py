@@ -323,3 +323,17 @@ async def test_one_fact_beside_a_large_graph_is_found_by_each_leg(memory: Memory
         assert triples(answer) == [("Ana", "feeds", "Miso the cat")]
         legs = {leg.leg for leg in answer.facts[0].legs}
         assert legs == {"statements_dense", "statements_lexical", "walk", "time"}
+
+
+async def test_a_walk_tells_nothing_of_what_was_deleted_since_its_graph_was_asked(memory: Memory) -> None:
+    for name in ("a", "b"):
+        await memory.tell(name, "2025-01-01", ("Ana", "drinks", "tea"))
+    await memory.ask("what does Ana drink")
+    world, scope = memory.world, memory.world.scope
+    await world.memory.text.delete_episode(scope, EpisodeId("episode-b"), Instant(1))
+    request = resolver_pb2.RevokeRequest(commit_id="d", episode_id="episode-b", actor="user")
+    await world.resolver.revoke(scope, request)
+    walk = pb.WalkRequest(seeds=["Ana"], max_hops=1, include_ended=True)
+    for recall in (memory.recall, cold_of(memory)):
+        [step] = (await recall.walk(scope, walk)).steps
+        assert list(step.statement.episode_ids) == ["episode-a"]

@@ -111,6 +111,10 @@ class FactReads:
         self._log = log
         self._shelf = shelf
 
+    def reached(self, scope: Scope, current: Revision) -> bool:
+        """Whether a graph is held as of a revision: records and names are read as what is held has them."""
+        return self._held(scope, current) is not None
+
     async def entities(self, scope: Scope, ids: Sequence[EntityId]) -> Sequence[Entity]:
         """See the port. What no statement names is not held, and asked for."""
         index = self._held(scope)
