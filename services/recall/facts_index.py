@@ -77,8 +77,7 @@ class FactsIndex:
         """
         self._made_of = (graph, lexicons, log, vectors, scope, max_bytes, kept, archive)
         self._kept = kept
-        self.behind = 0.0
-        """Seconds for which it was kept before it was loaded; 0 of what was read from the stores."""
+        self.kept_seconds = 0.0
         self._archive = archive
         self._archived: set[StatementId] = set()
         self.moved_at = Revision(0)
@@ -151,7 +150,7 @@ class FactsIndex:
         for alias in map(alias_of, state["aliases"]):
             self._aliases.setdefault(alias.entity, []).append(alias)
         self.aliases = self._table()
-        self.behind = found.seconds
+        self.kept_seconds = found.seconds
         revision, self.moved_at = state["seen"]
         await self._name(revision, ())
         return True

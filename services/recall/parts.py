@@ -10,7 +10,7 @@ from services.recall.facts_index import FactsIndex
 from services.recall.hot.kept import LEAST_ROWS, Kept, NothingKept
 from services.recall.revisions import WAIT_SECONDS
 from services.recall.settings import RecallSettings
-from services.recall.shelf import LATER_SECONDS, Shelf
+from services.recall.shelf import Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
 from services.stores.memory.archive import ArchiveStore
@@ -40,10 +40,8 @@ class Options:
     """Whether questions are answered from memory where their graph is held; else from the stores alone."""
     snapshots: bool = True
     """Whether what is held is kept for who starts cold, and read by them."""
-    least_kept: int = LEAST_ROWS
+    least_kept_rows: int = LEAST_ROWS
     """Rows of what is kept for who starts cold; of fewer the stores are read as quickly."""
-    later_seconds: float = LATER_SECONDS
-    """How long what is done behind an answer waits for it."""
     wait_seconds: float = WAIT_SECONDS
     """How long `min_revision` is waited for."""
 
@@ -90,7 +88,6 @@ class Parts:
             ),
             most,
             self.behind,
-            later=self.options.later_seconds,
         )
 
     def texts_shelf(self) -> Shelf[TextsIndex]:
@@ -108,10 +105,8 @@ class Parts:
             ),
             most,
             self.behind,
-            later=self.options.later_seconds,
         )
 
     def _kept(self, scope: Scope, kind: SnapshotKind) -> Kept:
-        options = self.options
-        store = self.snapshots if options.snapshots else NothingKept()
-        return Kept(store, self.behind, scope, kind, options.least_kept, options.later_seconds)
+        store = self.snapshots if self.options.snapshots else NothingKept()
+        return Kept(store, self.behind, scope, kind, self.options.least_kept_rows)

@@ -1,4 +1,4 @@
-"""The recall service: reads memory, owns no rows. Any replica can answer any call."""
+"""The recall service: reads memory, and keeps snapshots of what it holds. Any replica can answer any call."""
 
 from palimpsest.internal.v1 import erasing_pb2 as erasing_pb
 from palimpsest.internal.v1 import recall_decisions_pb2 as decisions_pb

@@ -49,8 +49,7 @@ class TextsIndex:
         """`max_bytes`: vectors are held while they fit in that beside all else. `kept`: of these texts."""
         self._made_of = (text, voice, log, vectors, scope, max_bytes, kept)
         self._kept = kept
-        self.behind = 0.0
-        """As of FactsIndex."""
+        self.kept_seconds = 0.0
         self._text = text
         self._voice_store = voice
         self._log = log
@@ -124,7 +123,7 @@ class TextsIndex:
             )
         )
         self._hold(texts)
-        self.behind = found.seconds
+        self.kept_seconds = found.seconds
         (self._seen,) = state["seen"]
         return True
 

@@ -23,8 +23,8 @@ from services.stores.graph.port import GraphStore
 from services.stores.memory.snapshots import Mark, Snapshot, SnapshotKind, SnapshotStore
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection
-from tests.integration.recalling import Memory, a_memory, triples, twin
-from tests.integration.test_recall_hot import KEEPING, Counting
+from tests.integration.recalling import KEEPING, Memory, a_memory, triples, twin
+from tests.integration.test_recall_hot import Counting
 
 TEA = "what does Ana drink"
 TEA_FOUND = [("Ana", "drinks", "tea")]
@@ -151,7 +151,7 @@ class TestCold:
         assert (await snapshots(kept))[SnapshotKind.FACTS] != before[SnapshotKind.FACTS]
 
     async def test_a_small_graph_is_not_kept(self, memory: Memory) -> None:
-        restarted(memory, options=Options(later_seconds=0))
+        restarted(memory, options=Options())
         await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
         assert triples(await memory.ask(TEA)) == TEA_FOUND
         await memory.recall.settled(memory.world.scope)
