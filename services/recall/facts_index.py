@@ -146,13 +146,12 @@ class FactsIndex:
             )
         )
         self._hold(hot)
-        self._archived, self._aliases = {*state["archived"]}, {}
-        for alias in map(alias_of, state["aliases"]):
-            self._aliases.setdefault(alias.entity, []).append(alias)
+        self._archived = {*state["archived"]}
+        self._aliases = _by_entity(map(alias_of, state["aliases"]))
         self.aliases = self._table()
-        self.kept_seconds = found.seconds
         revision, self.moved_at = state["seen"]
         await self._name(revision, ())
+        self.kept_seconds = found.seconds
         return True
 
     def _state(self) -> State:
@@ -169,7 +168,7 @@ class FactsIndex:
         # What an attempt before has read, or unpacked, is older than the mark.
         mark = await self._kept.mark()
         self._hold(HotGraph())
-        self._aliases, self._archived, self.aliases = {}, set(), AliasTable(())
+        self._archived, self.aliases = set(), AliasTable(())
         self.statements, self.entities = Bm25(), Bm25()
         # Before statements are read: what moves meanwhile is seen next time.
         self.moved_at = await self._archive.latest(self._scope) if self._archive else Revision(0)
@@ -181,8 +180,7 @@ class FactsIndex:
                 break
             after = page.after
         await asyncio.to_thread(self.statements.sort_in)
-        for alias in await self._graph.aliases(self._scope, revision):
-            self._aliases.setdefault(alias.entity, []).append(alias)
+        self._aliases = _by_entity(await self._graph.aliases(self._scope, revision))
         await self._name(revision, self._aliases)
         if self._compact_bytes <= self._max_bytes:
             self._kept.keep(mark, len(self.hot), self._state)
@@ -374,6 +372,13 @@ def _with_triple(fact: str, triple: Iterable[Sequence[str]]) -> list[str]:
     found = terms(fact)
     have = set(found)
     return found + [term for name in triple for term in name if term not in have]
+
+
+def _by_entity(aliases: Iterable[Alias]) -> dict[EntityId, list[Alias]]:
+    found: dict[EntityId, list[Alias]] = {}
+    for alias in aliases:
+        found.setdefault(alias.entity, []).append(alias)
+    return found
 
 
 def _names(aliases: AliasTable) -> dict[EntityId, list[str]]:
