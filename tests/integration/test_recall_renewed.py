@@ -15,8 +15,7 @@ from services.recall.service import Recall
 from services.stores.memory.following import PlainPassage, Said
 from services.stores.memory.port import TextStore
 from services.stores.vectors.port import Collection
-from tests.integration.recalling import Memory, a_memory, triples
-from tests.integration.test_recall_hot import KEEPING
+from tests.integration.recalling import KEEPING, Memory, a_memory, triples
 from tests.integration.test_recall_kept import put, snapshots
 
 QUINOA = "who drinks quinoa milk"

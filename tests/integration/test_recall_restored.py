@@ -15,8 +15,7 @@ from services.recall.revisions import Known
 from services.recall.shelf import Shelf
 from services.stores.errors import StoreUnavailable
 from services.stores.memory.lexicons import Lexicons
-from tests.integration.recalling import Memory, a_memory
-from tests.integration.test_recall_hot import KEEPING
+from tests.integration.recalling import KEEPING, Memory, a_memory
 from tests.integration.test_recall_kept import snapshots, words_kept
 
 
