@@ -1,19 +1,23 @@
 """Behind: what is done behind the answers of one service; it ends with that, before the stores are closed."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
+
+LATER_SECONDS = 1.0
+"""How long what is done behind an answer waits for it."""
 
 
 class Behind:
-    """Starts tasks, and holds them until they end."""
+    """Starts tasks, `later_seconds` from now, and holds them until they end."""
 
-    def __init__(self) -> None:
+    def __init__(self, later_seconds: float = LATER_SECONDS) -> None:
+        self._later_seconds = later_seconds
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
         """Runs it until it ends or this is closed; what it raises is its caller's to handle."""
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(self._later(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -28,3 +32,7 @@ class Behind:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _later(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await asyncio.sleep(self._later_seconds)
+        await work()

@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from services.domain.graph import EntityType, Literal
+from services.domain.graph import EntityType
 from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.instants import Instant
 from services.domain.predicates import Vocabulary
 from services.domain.scope import Scope
+from services.recall.behind import Behind
 from services.recall.bm25 import Bm25
 from services.recall.cues import PredicateWords
 from services.recall.hot.changes import Changes, changes_since
@@ -22,18 +22,18 @@ from services.recall.hot.kept import Kept
 from services.recall.hot.vectors import HotVectors
 from services.recall.mentions import AliasTable
 from services.recall.revisions import Known
+from services.recall.statement_terms import cut_statements
 from services.recall.states import State, nested, within
 from services.recall.terms import terms
 from services.stores.graph.plain import (
     PlainRecords,
-    Row,
     alias_of,
     plain,
     plain_alias,
     plain_statement,
     scan_plain,
 )
-from services.stores.graph.port import Alias, AsOf, GraphStore, StatementView
+from services.stores.graph.port import Alias, AsOf, GraphStore
 from services.stores.memory.archive import ArchiveStore
 from services.stores.memory.lexicons import Lexicons
 from services.stores.memory.port import RevisionLog
@@ -68,6 +68,7 @@ class FactsIndex:
         scope: Scope,
         max_bytes: int,
         kept: Kept,
+        behind: Behind,
         archive: ArchiveStore | None = None,
     ) -> None:
         """`max_bytes`: vectors are held while they fit in that beside all else. `kept`: of these facts.
@@ -75,10 +76,10 @@ class FactsIndex:
         With an `archive` nothing that lies there is searched for, though it is read; without, all is
         searched, by words alone: whoever asks for the whole has the vectors of the other index.
         """
-        self._made_of = (graph, lexicons, log, vectors, scope, max_bytes, kept, archive)
+        self._made_of = (graph, lexicons, log, vectors, scope, max_bytes, kept, behind, archive)
         self._kept = kept
-        self.behind = 0.0
-        """Seconds for which it was kept before it was loaded; 0 of what was read from the stores."""
+        self._behind = behind
+        self.kept_seconds = 0.0
         self._archive = archive
         self._archived: set[StatementId] = set()
         self.moved_at = Revision(0)
@@ -101,7 +102,7 @@ class FactsIndex:
 
     def _hold(self, hot: HotGraph) -> None:
         self.hot = hot
-        of = (self._vectors, self._scope)
+        of = (self._vectors, self._behind, self._scope)
         self._near_statements = HotVectors(*of, Collection.STATEMENTS, hot.text_digest)
         self._near_entities = HotVectors(*of, Collection.ENTITIES, hot.nodes.text_digest)
 
@@ -162,13 +163,12 @@ class FactsIndex:
             )
         )
         self._hold(hot)
-        self._archived, self._aliases = {*state["archived"]}, {}
-        for alias in map(alias_of, state["aliases"]):
-            self._aliases.setdefault(alias.entity, []).append(alias)
+        self._archived = {*state["archived"]}
+        self._aliases = _by_entity(map(alias_of, state["aliases"]))
         self.aliases = self._table()
-        self.behind = found.seconds
         revision, self.moved_at = state["seen"]
         await self._name(revision, ())
+        self.kept_seconds = found.seconds
         return True
 
     def _state(self) -> State:
@@ -185,7 +185,7 @@ class FactsIndex:
         # What an attempt before has read, or unpacked, is older than the mark.
         mark = await self._kept.mark()
         self._hold(HotGraph())
-        self._aliases, self._archived, self.aliases = {}, set(), AliasTable(())
+        self._archived, self.aliases = set(), AliasTable(())
         self.statements, self.entities = Bm25(), Bm25()
         # Before statements are read: what moves meanwhile is seen next time.
         self.moved_at = await self._archive.latest(self._scope) if self._archive else Revision(0)
@@ -197,8 +197,7 @@ class FactsIndex:
                 break
             after = page.after
         await asyncio.to_thread(self.statements.sort_in)
-        for alias in await self._graph.aliases(self._scope, revision):
-            self._aliases.setdefault(alias.entity, []).append(alias)
+        self._aliases = _by_entity(await self._graph.aliases(self._scope, revision))
         await self._name(revision, self._aliases)
         if self._has_room:
             self._kept.keep(mark, len(self.hot), self._state)
@@ -262,42 +261,16 @@ class FactsIndex:
         for place in retold:
             self._near_statements.drop(place)
         # Cutting words is the work; the event loop stays free meanwhile.
-        self.statements.add_all(await asyncio.to_thread(self._cut, fresh))
+        self.statements.add_all(await asyncio.to_thread(cut_statements, fresh, self.hot.nodes))
         return bool(retold)
-
-    def _cut(self, statements: Iterable[Row]) -> list[tuple[StatementId, list[str]]]:
-        """The words of some statements, whose nodes are there."""
-        nodes = self.hot.nodes
-
-        @cache
-        def of_node(id: EntityId) -> list[str]:
-            return terms(nodes[id].name)
-
-        @cache
-        def of_predicate(id: EntityId) -> list[str]:
-            return terms(_spaced(nodes[id].name))
-
-        return [
-            (
-                id,
-                _with_triple(
-                    fact,
-                    (
-                        of_node(subject),
-                        of_predicate(predicate),
-                        terms(text) if node is None else of_node(node),
-                    ),
-                ),
-            )
-            for id, subject, predicate, node, _, text, fact, *_ in statements
-            if fact
-        ]
 
     async def _cut_again(self) -> None:
         """Words anew, so that none of what was forgotten or is told otherwise stays."""
         searched = [id for id in self.hot.ids if id not in self._archived]
         views = self.hot.views(searched, AsOf(_ANY))
-        cut = await asyncio.to_thread(self._cut, [plain_statement(view.statement) for view in views])
+        cut = await asyncio.to_thread(
+            cut_statements, [plain_statement(view.statement) for view in views], self.hot.nodes
+        )
         self.statements = Bm25()
         self.statements.add_all(cut)
 
@@ -366,30 +339,6 @@ class FactsIndex:
         await self._near_statements.follow(self.hot.ids, self.hot.worded & self._hot_places())
         await self._near_entities.follow(self.hot.nodes.ids, self.hot.nodes.named())
 
-    async def vectors_loaded(self) -> None:
-        """Waits for vectors that are being loaded; for tests and measurements."""
-        await self._near_statements.loaded()
-        await self._near_entities.loaded()
-
-
-def statement_terms(view: StatementView) -> list[str]:
-    """The words of the sentence, and those of the triple that it lacks."""
-    target = view.statement.object
-    named = target.text if isinstance(target, Literal) else view.object.name if view.object else ""
-    triple = (view.subject.name, _spaced(view.predicate.name), named)
-    return _with_triple(view.statement.fact, map(terms, triple))
-
-
-def _spaced(predicate: str) -> str:
-    return predicate.replace("_", " ")
-
-
-def _with_triple(fact: str, triple: Iterable[Sequence[str]]) -> list[str]:
-    """The terms of a sentence, and those of its triple, each cut from its name or text, that it lacks."""
-    found = terms(fact)
-    have = set(found)
-    return found + [term for name in triple for term in name if term not in have]
-
 
 def _names(aliases: AliasTable) -> dict[EntityId, list[str]]:
     names: dict[EntityId, list[str]] = {}
@@ -397,3 +346,10 @@ def _names(aliases: AliasTable) -> dict[EntityId, list[str]]:
         if named.type is not EntityType.PREDICATE:
             names.setdefault(named.id, []).append(named.name)
     return names
+
+
+def _by_entity(aliases: Iterable[Alias]) -> dict[EntityId, list[Alias]]:
+    found: dict[EntityId, list[Alias]] = {}
+    for alias in aliases:
+        found.setdefault(alias.entity, []).append(alias)
+    return found

@@ -29,7 +29,7 @@ class Keeping:
         options = self._parts.options
         if options.hot and options.snapshots and scope not in self._waiting | self._too_large:
             self._waiting.add(scope)
-            self._parts.behind.start(self._keep(scope))
+            self._parts.behind.start(lambda: self._keep(scope))
 
     async def _keep(self, scope: Scope) -> None:
         try:
@@ -51,7 +51,7 @@ class Keeping:
         return await self._parts.texts_index(scope).keep(known)
 
     async def _is_large(self, scope: Scope) -> bool:
-        least = self._parts.options.least_kept
+        least = self._parts.options.least_kept_rows
         if await self._parts.text.count_episodes(scope) >= least:
             return True
         return len((await self._parts.graph.scan(scope, Page(max(1, least)))).items) >= least

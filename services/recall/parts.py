@@ -10,7 +10,7 @@ from services.recall.facts_index import FactsIndex
 from services.recall.hot.kept import LEAST_ROWS, Kept, NothingKept
 from services.recall.revisions import WAIT_SECONDS
 from services.recall.settings import RecallSettings
-from services.recall.shelf import LATER_SECONDS, Shelf
+from services.recall.shelf import Shelf
 from services.recall.texts_index import TextsIndex
 from services.stores.graph.port import GraphStore
 from services.stores.memory.archive import ArchiveStore
@@ -40,10 +40,8 @@ class Options:
     """Whether questions are answered from memory where their graph is held; else from the stores alone."""
     snapshots: bool = True
     """Whether what is held is kept for who starts cold, and read by them."""
-    least_kept: int = LEAST_ROWS
+    least_kept_rows: int = LEAST_ROWS
     """Rows of what is kept for who starts cold; of fewer the stores are read as quickly."""
-    later_seconds: float = LATER_SECONDS
-    """How long what is done behind an answer waits for it."""
     wait_seconds: float = WAIT_SECONDS
     """How long `min_revision` is waited for."""
 
@@ -75,30 +73,27 @@ class Parts:
 
     def facts_shelf(self, lexicons: Lexicons, *, whole: bool = False) -> Shelf[FactsIndex]:
         """What is in memory of the facts of lately used graphs: of what is not archived, or of the whole."""
-        most, later = self.options.facts_bytes, self.options.later_seconds
 
         def make(scope: Scope) -> FactsIndex:
             return self.facts_index(lexicons, scope, whole=whole)
 
-        return Shelf(make, most, self.behind, later=later)
+        return Shelf(make, self.options.facts_bytes, self.behind)
 
     def texts_shelf(self) -> Shelf[TextsIndex]:
         """What is in memory of the passages and the voice of lately used graphs."""
-        most, later = self.options.texts_bytes, self.options.later_seconds
-        return Shelf(self.texts_index, most, self.behind, later=later)
+        return Shelf(self.texts_index, self.options.texts_bytes, self.behind)
 
     def facts_index(self, lexicons: Lexicons, scope: Scope, *, whole: bool = False) -> FactsIndex:
         """One that holds nothing yet; `whole`: also of what is archived."""
         archive, kind = (None, SnapshotKind.WHOLE) if whole else (self.archive, SnapshotKind.FACTS)
         stores, most = (self.graph, lexicons, self.revisions, self.vectors), self.options.facts_bytes
-        return FactsIndex(*stores, scope, most, self._kept(scope, kind), archive)
+        return FactsIndex(*stores, scope, most, self._kept(scope, kind), self.behind, archive)
 
     def texts_index(self, scope: Scope) -> TextsIndex:
         """One that holds nothing yet."""
         stores, most = (self.text, self.voice, self.revisions, self.vectors), self.options.texts_bytes
-        return TextsIndex(*stores, scope, most, self._kept(scope, SnapshotKind.TEXTS))
+        return TextsIndex(*stores, scope, most, self._kept(scope, SnapshotKind.TEXTS), self.behind)
 
     def _kept(self, scope: Scope, kind: SnapshotKind) -> Kept:
-        options = self.options
-        store = self.snapshots if options.snapshots else NothingKept()
-        return Kept(store, self.behind, scope, kind, options.least_kept, options.later_seconds)
+        store = self.snapshots if self.options.snapshots else NothingKept()
+        return Kept(store, self.behind, scope, kind, self.options.least_kept_rows)

@@ -19,7 +19,7 @@ from services.recall.care import Care, at_once
 from services.recall.describe import Described, describe, nothing_described
 from services.recall.evidence import EvidenceNames
 from services.recall.facts import Facts, FactsFound
-from services.recall.facts_index import FactsIndex, statement_terms
+from services.recall.facts_index import FactsIndex
 from services.recall.followed import Followed
 from services.recall.hot.queries import QueryVectors
 from services.recall.hot.reads import FactReads, SaidReads, VectorSearches
@@ -34,6 +34,7 @@ from services.recall.readings import AS_THEMSELVES, Readings
 from services.recall.revisions import Known, Revisions
 from services.recall.seeds import Hints, Names
 from services.recall.standing import Time
+from services.recall.statement_terms import statement_terms
 from services.recall.terms import terms
 from services.recall.texts_index import TextsIndex, passage_terms
 from services.recall.topics import TopicReader, Topics
@@ -127,13 +128,6 @@ class Recalling:
         """Forgets the indexes of a graph's facts; the next use builds them anew."""
         self.facts_shelf.drop(scope)
         self.whole_shelf.drop(scope)
-
-    async def settled(self, scope: Scope) -> None:
-        """Waits for what is done of a graph behind the answers; for tests and measurements."""
-        await self._parts.behind.settled()
-        for index in (self.facts_shelf.held(scope), self.texts_shelf.held(scope)):
-            if index is not None:
-                await index.vectors_loaded()
 
     async def _asking(
         self, scope: Scope, question: Question, known: Known, care: Care

@@ -1,4 +1,4 @@
-"""The recall service: reads memory, owns no rows. Any replica can answer any call."""
+"""The recall service: reads memory, and keeps snapshots of what it holds. Any replica can answer any call."""
 
 from palimpsest.internal.v1 import erasing_pb2 as erasing_pb
 from palimpsest.internal.v1 import recall_decisions_pb2 as decisions_pb
@@ -81,9 +81,9 @@ class Recall(Following):
         """Ends what is done behind answers; to be called before the stores are closed."""
         await self._parts.behind.close()
 
-    async def settled(self, scope: Scope) -> None:
-        """Waits for what is done of a graph behind the answers; for tests and measurements."""
-        await self._recalling.settled(scope)
+    async def settled(self) -> None:
+        """Waits for what is done behind answers; for tests and measurements."""
+        await self._parts.behind.settled()
 
     async def forget_scope(
         self, scope: Scope, request: erasing_pb.ForgetScopeRequest

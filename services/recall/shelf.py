@@ -22,15 +22,12 @@ AGE_SECONDS = 3600.0
 """After which an index is read anew, behind the answers of the one that is there: upkeep mends rows of stores
 without a revision that would tell. One that was kept is no younger than what it was read from."""
 
-LATER_SECONDS = 1.0
-"""How long what is done behind an answer waits for it."""
-
 
 class Index(Protocol):
     """Something of one scope that can be brought forward to what is known now."""
 
-    behind: float
-    """Seconds for which it was kept before it was loaded."""
+    kept_seconds: float
+    """For how long it was kept before it was loaded; 0 of what was read from the stores."""
 
     @property
     def bytes(self) -> int: ...
@@ -73,11 +70,9 @@ class Shelf(Generic[I]):
         max_bytes: int,
         behind: Behind,
         seconds: Callable[[], float] = time.monotonic,
-        later: float = LATER_SECONDS,
     ) -> None:
-        """`seconds` is a clock that never goes back; `later`: how long what is old waits to be read anew."""
+        """`seconds` is a clock that never goes back."""
         self._seconds = seconds
-        self._later = later
         self._make = make
         self._behind = behind
         self._max_bytes = max_bytes
@@ -92,8 +87,8 @@ class Shelf(Generic[I]):
         place.used_at = self._seconds()
         self._drop_idle()
         index = await place.bring_forward(known)
-        if self._seconds() - place.made_at + index.behind > AGE_SECONDS and place.renewing is None:
-            place.renewing = self._behind.start(self._renew(scope, place, known))
+        if self._seconds() - place.made_at + index.kept_seconds > AGE_SECONDS and place.renewing is None:
+            place.renewing = self._behind.start(lambda: self._renew(scope, place, known))
         self._evict(scope)
         return index
 
@@ -117,7 +112,6 @@ class Shelf(Generic[I]):
 
     async def _renew(self, scope: Scope, place: _Place[I], known: Known) -> None:
         try:
-            await asyncio.sleep(self._later)
             index = self._make(scope)
             await index.read_anew(known, place.index)
             # Most of what came meanwhile, while others are still answered.

@@ -56,6 +56,13 @@ def to_parts(state: State) -> Iterator[bytes]:
 
 def from_parts(parts: Iterable[bytes]) -> State:
     """The state again; its arrays may be written to. Raises Damaged."""
+    try:
+        return _joined(parts)
+    except (zlib.error, EOFError, TypeError, ValueError) as error:
+        raise Damaged from error
+
+
+def _joined(parts: Iterable[bytes]) -> State:
     state: dict[str, Any] = {}
     piece = None
     for part in parts:
@@ -87,9 +94,5 @@ def _part(pieces: list[bytes]) -> bytes:
 
 
 def _read(part: bytes) -> Sequence[bytes]:
-    try:
-        joined = zlib.decompress(part)
-    except zlib.error as error:
-        raise Damaged from error
-    pieces: list[bytes] = marshal.loads(joined)  # noqa: S302 - as it was written, by whoever owns the stores
+    pieces: list[bytes] = marshal.loads(zlib.decompress(part))  # noqa: S302 - of whoever owns the stores
     return pieces

@@ -10,6 +10,7 @@ from services.domain.memory import Passage, VoiceAspect, spoken
 from services.domain.recalled import is_recalled
 from services.domain.scope import Scope
 from services.domain.voice import claims_at
+from services.recall.behind import Behind
 from services.recall.bm25 import Bm25, Scores
 from services.recall.hot.changes import changes_since
 from services.recall.hot.kept import Kept
@@ -45,12 +46,13 @@ class TextsIndex:
         scope: Scope,
         max_bytes: int,
         kept: Kept,
+        behind: Behind,
     ) -> None:
         """`max_bytes`: vectors are held while they fit in that beside all else. `kept`: of these texts."""
-        self._made_of = (text, voice, log, vectors, scope, max_bytes, kept)
+        self._made_of = (text, voice, log, vectors, scope, max_bytes, kept, behind)
         self._kept = kept
-        self.behind = 0.0
-        """As of FactsIndex."""
+        self._behind = behind
+        self.kept_seconds = 0.0
         self._text = text
         self._voice_store = voice
         self._log = log
@@ -64,11 +66,13 @@ class TextsIndex:
         self.passages = Bm25()
         self.voice = Bm25()
         self.turns = Turns()
-        self._near_voice = HotVectors(vectors, scope, Collection.VOICE, self.voices.text_digest)
+        self._near_voice = HotVectors(vectors, behind, scope, Collection.VOICE, self.voices.text_digest)
 
     def _hold(self, texts: HotTexts) -> None:
         self.texts = texts
-        self._near_passages = HotVectors(self._vectors, self._scope, Collection.PASSAGES, texts.text_digest)
+        self._near_passages = HotVectors(
+            self._vectors, self._behind, self._scope, Collection.PASSAGES, texts.text_digest
+        )
 
     @property
     def loaded(self) -> bool:
@@ -139,7 +143,7 @@ class TextsIndex:
             )
         )
         self._hold(texts)
-        self.behind = found.seconds
+        self.kept_seconds = found.seconds
         (self._seen,) = state["seen"]
         return True
 
@@ -248,11 +252,6 @@ class TextsIndex:
             return
         await self._near_passages.follow(self.texts.ids, self.texts.searchable)
         await self._near_voice.follow(self.voices.ids, self.voices.searched(VectorFilter()))
-
-    async def vectors_loaded(self) -> None:
-        """Waits for vectors that are being loaded; for tests and measurements."""
-        await self._near_passages.loaded()
-        await self._near_voice.loaded()
 
 
 def is_searchable(passage: Passage) -> bool:

@@ -13,6 +13,7 @@ from services.domain.ids import EpisodeId, JobId, PassageId, SessionId
 from services.domain.memory import Episode, EpisodeKind, Passage, Role
 from services.domain.scope import Scope
 from services.llm.port import Embedder
+from services.recall.behind import Behind
 from services.recall.parts import Options, Parts
 from services.recall.service import Recall
 from services.stores.vectors.port import Collection, VectorRow
@@ -21,6 +22,8 @@ from tests.doubles.embedder import HashEmbedder
 from tests.integration.resolving import TODAY, World, a_world, said, vocabulary
 
 Triple = tuple[str, str, str]
+KEEPING = Options(wait_seconds=0.2, least_kept_rows=0)
+"""Graphs of any size are kept for who starts cold."""
 
 
 @dataclass
@@ -31,6 +34,11 @@ class Memory:
     recall: Recall
     embedder: Embedder
     parts: Parts
+
+    async def restart(self) -> None:
+        """What recalls starts anew, with nothing in memory, once all is done behind its answers."""
+        await self.recall.settled()
+        self.recall = Recall(self.parts)
 
     async def say(
         self, name: str, said_on: str, *lines: tuple[str, str], scope: Scope | None = None, session: str = ""
@@ -127,6 +135,7 @@ async def a_memory(
             embedder=embedder,
             vocabulary=vocabulary(single),
             options=options or Options(wait_seconds=0.2),
+            behind=Behind(later_seconds=0),
         )
         yield Memory(world, Recall(parts), embedder, parts)
         await parts.behind.close()

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from palimpsest.internal.v1 import values_pb2
 from services.domain.ids import Revision
-from services.recall.parts import Options, Parts
+from services.recall.behind import Behind
+from services.recall.parts import Parts
 from services.recall.service import Recall
 from services.stores.graph.nebula.bootstrap import bootstrap, drop
 from services.stores.graph.nebula.settings import NebulaSettings
@@ -26,7 +27,7 @@ from services.stores.vectors.port import Collection
 from tests.builders import a_scope, on
 from tests.examples import one_in
 from tests.integration.archiving import archive, believed, lying, restore, rows, told
-from tests.integration.recalling import Memory
+from tests.integration.recalling import KEEPING, Memory
 from tests.integration.resolving import World, a_world
 from tests.integration.test_resolver import CLAIM, END
 from tests.integration.upkeeping import verify
@@ -85,7 +86,7 @@ async def hold(world: World, history: list[Step]) -> None:
         await answers_are_equal(one, other, known)
         if at % 2:
             for memory in memories:
-                await restarted(memory)
+                await memory.restart()
     assert not [one for one in (await verify(other.world)).differences if "statement" in one.kind]
     await restore(other, "all")
     assert not (await lying(other))[Collection.ARCHIVE]
@@ -97,12 +98,6 @@ async def hold(world: World, history: list[Step]) -> None:
     assert hot[0] == hot[1]
     for memory in memories:
         await memory.recall.close()
-
-
-async def restarted(memory: Memory) -> None:
-    """What recalls starts anew, from what is kept of the graph."""
-    await memory.recall.settled(memory.world.scope)
-    memory.recall = Recall(memory.parts)
 
 
 def memory_of(world: World) -> Memory:
@@ -120,7 +115,8 @@ def memory_of(world: World) -> Memory:
         vectors=world.vectors,
         embedder=parts.embedder,
         vocabulary=parts.vocabulary,
-        options=Options(wait_seconds=0.2, least_kept=0, later_seconds=0),
+        options=KEEPING,
+        behind=Behind(later_seconds=0),
     )
     return Memory(world, Recall(recall), parts.embedder, recall)
 

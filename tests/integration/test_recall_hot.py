@@ -30,15 +30,13 @@ from services.stores.paging import Page
 from services.stores.vectors.port import Collection
 from tests.builders import a_scope, on
 from tests.examples import one_in
-from tests.integration.recalling import Memory, Triple, a_memory, triples, twin
+from tests.integration.recalling import KEEPING, Memory, Triple, a_memory, triples, twin
 from tests.integration.test_resolver import fact
 from tests.integration.test_resolver_rereading import read_anew
 
 SINGLE = "lives_in"
 PEOPLE, THINGS = ("Ann", "Ben", "Cy"), ("Graz", "Linz", "Ann")
 ALL = Page(1_000)
-KEEPING = Options(wait_seconds=0.2, least_kept=0, later_seconds=0)
-"""Graphs of any size are kept for who starts cold, at once."""
 _graphs = count()
 
 
@@ -121,8 +119,7 @@ async def act(memory: Memory, number: int, one: Act) -> None:
         case "ask":
             await memory.ask("Where does Ann live?")
         case "restart":
-            await memory.recall.settled(memory.world.scope)
-            memory.recall = Recall(memory.parts)
+            await memory.restart()
 
 
 def told(answer: pb.RecallResponse) -> pb.RecallResponse:
@@ -169,7 +166,7 @@ async def _check_reads(memory: Memory, scope: Scope, current: Revision) -> None:
     assert held is not None
     ids = list((await world.graph.scan(scope, ALL)).items)
     loaded = await _loaded(memory, scope, current)
-    await memory.recall.settled(scope)
+    await memory.recall.settled()
     for index in (held, loaded, await _loaded(memory, scope, current)):
         hot = index.hot
         nodes = sorted(hot.nodes.ids)

@@ -1,6 +1,7 @@
 """What is kept of a graph: who starts cold reads that, and nothing of it outlives what it is of."""
 
 import asyncio
+import zlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +22,12 @@ from services.recall.states import from_parts
 from services.stores.errors import StoreUnavailable
 from services.stores.graph.plain import PlainPage
 from services.stores.graph.port import GraphStore
-from services.stores.memory.snapshots import Mark, Snapshot, SnapshotKind, SnapshotStore
+from services.stores.memory.snapshots import Snapshot, SnapshotKind
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection
-from tests.integration.recalling import Memory, a_memory, triples, twin
-from tests.integration.test_recall_hot import KEEPING, Counting
+from tests.doubles.snapshots import FullSnapshots, SlowSnapshots, UnreadableSnapshots
+from tests.integration.recalling import KEEPING, Memory, a_memory, triples, twin
+from tests.integration.test_recall_hot import Counting
 
 TEA = "what does Ana drink"
 TEA_FOUND = [("Ana", "drinks", "tea")]
@@ -42,7 +44,7 @@ async def kept(memory: Memory) -> Memory:
     """A memory of one fact, of which all that a question needs is kept."""
     await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
     await memory.ask(TEA)
-    await memory.recall.settled(memory.world.scope)
+    await memory.recall.settled()
     return memory
 
 
@@ -60,55 +62,6 @@ class Scans(Counting):
         if self.down:
             raise StoreUnavailable("graph")
         return found
-
-
-class Keeping:
-    """A store of snapshots that passes everything on."""
-
-    def __init__(self, store: SnapshotStore) -> None:
-        self._store = store
-
-    async def mark(self, scope: Scope) -> Mark:
-        return await self._store.mark(scope)
-
-    async def keep(self, scope: Scope, kind: SnapshotKind, mark: Mark, snapshot: Snapshot) -> bool:
-        return await self._store.keep(scope, kind, mark, snapshot)
-
-    async def kept(self, scope: Scope, kind: SnapshotKind, layout: str) -> Snapshot | None:
-        return await self._store.kept(scope, kind, layout)
-
-    async def taken_at(self, scope: Scope, kind: SnapshotKind, layout: str) -> Instant | None:
-        return await self._store.taken_at(scope, kind, layout)
-
-    async def drop(self, scope: Scope) -> None:
-        await self._store.drop(scope)
-
-
-class Full(Keeping):
-    """One that has no room."""
-
-    async def keep(self, scope: Scope, kind: SnapshotKind, mark: Mark, snapshot: Snapshot) -> bool:
-        raise StoreUnavailable("memory")
-
-
-class Unreadable(Keeping):
-    """One that gives nothing back."""
-
-    async def kept(self, scope: Scope, kind: SnapshotKind, layout: str) -> Snapshot | None:
-        raise StoreUnavailable("memory")
-
-
-class Slow(Keeping):
-    """One that keeps only when it is told to."""
-
-    def __init__(self, store: SnapshotStore) -> None:
-        super().__init__(store)
-        self.reached, self.go = asyncio.Event(), asyncio.Event()
-
-    async def keep(self, scope: Scope, kind: SnapshotKind, mark: Mark, snapshot: Snapshot) -> bool:
-        self.reached.set()
-        await self.go.wait()
-        return await super().keep(scope, kind, mark, snapshot)
 
 
 def restarted(memory: Memory, **parts: Any) -> Scans:
@@ -151,21 +104,21 @@ class TestCold:
         scans = restarted(kept)
         assert triples(await kept.ask(TEA)) == TEA_FOUND
         assert scans.calls == 1
-        await kept.recall.settled(scope)
+        await kept.recall.settled()
         assert (await snapshots(kept))[SnapshotKind.FACTS] != before[SnapshotKind.FACTS]
 
     async def test_a_small_graph_is_not_kept(self, memory: Memory) -> None:
-        restarted(memory, options=Options(later_seconds=0))
+        restarted(memory, options=Options())
         await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
         assert triples(await memory.ask(TEA)) == TEA_FOUND
-        await memory.recall.settled(memory.world.scope)
+        await memory.recall.settled()
         assert await snapshots(memory) == {}
 
     async def test_a_graph_that_has_no_room_in_memory_is_not_kept(self, memory: Memory) -> None:
         restarted(memory, options=replace(KEEPING, facts_bytes=1, texts_bytes=1))
         await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
         assert triples(await memory.ask(TEA)) == TEA_FOUND
-        await memory.recall.settled(memory.world.scope)
+        await memory.recall.settled()
         assert await snapshots(memory) == {}
 
     async def test_graphs_of_two_tenants_are_kept_apart(self, kept: Memory) -> None:
@@ -173,7 +126,7 @@ class TestCold:
         for _ in range(2):
             restarted(kept)
             assert triples(await kept.ask(TEA, scope=twin())) == [("Ana", "drinks", "mate")]
-            await kept.recall.settled(twin())
+            await kept.recall.settled()
             assert triples(await kept.ask(TEA)) == TEA_FOUND
         mine, theirs = await snapshots(kept), await snapshots(kept, twin())
         assert mine.keys() == theirs.keys()
@@ -188,7 +141,11 @@ class TestUnusable:
         assert triples(await kept.ask(TEA)) == TEA_FOUND
         assert scans.calls == 1
 
-    @pytest.mark.parametrize("parts", [[], [b""], [b"nonsense"]], ids=["none", "empty", "nonsense"])
+    @pytest.mark.parametrize(
+        "parts",
+        [[], [b""], [b"nonsense"], [zlib.compress(b"nonsense")]],
+        ids=["none", "empty", "nonsense", "odd"],
+    )
     async def test_a_damaged_one_is_read_from_the_stores_and_replaced(
         self, kept: Memory, parts: list[bytes]
     ) -> None:
@@ -197,21 +154,21 @@ class TestUnusable:
         scans = restarted(kept)
         assert triples(await kept.ask(TEA)) == TEA_FOUND
         assert scans.calls == 1
-        await kept.recall.settled(kept.world.scope)
+        await kept.recall.settled()
         scans = restarted(kept)
         assert triples(await kept.ask(TEA)) == TEA_FOUND
         assert scans.calls == 0
 
     async def test_what_can_not_be_kept_is_asked_all_the_same(self, memory: Memory) -> None:
         await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
-        restarted(memory, snapshots=Full(memory.parts.snapshots))
+        restarted(memory, snapshots=FullSnapshots(memory.parts.snapshots))
         for _ in range(2):
             assert triples(await memory.ask(TEA)) == TEA_FOUND
-            await memory.recall.settled(memory.world.scope)
+            await memory.recall.settled()
         assert await snapshots(memory) == {}
 
     async def test_what_can_not_be_read_is_read_from_the_stores(self, kept: Memory) -> None:
-        scans = restarted(kept, snapshots=Unreadable(kept.parts.snapshots))
+        scans = restarted(kept, snapshots=UnreadableSnapshots(kept.parts.snapshots))
         assert triples(await kept.ask(TEA)) == TEA_FOUND
         assert scans.calls == 1
 
@@ -220,9 +177,9 @@ class TestForgetting:
     async def test_what_is_deleted_goes_from_what_is_kept(self, kept: Memory) -> None:
         world, scope = kept.world, kept.world.scope
         await kept.tell("b", "2025-01-02", ("Ana", "drinks", "quinoa milk"))
-        restarted(kept, snapshots=Unreadable(kept.parts.snapshots))
+        restarted(kept, snapshots=UnreadableSnapshots(kept.parts.snapshots))
         assert len((await kept.ask("quinoa")).facts) == 2
-        await kept.recall.settled(scope)
+        await kept.recall.settled()
         assert "quinoa" in await words_kept(kept)
         await world.memory.text.delete_episode(scope, EpisodeId("episode-b"), Instant(1))
         await world.vectors.delete(scope, Collection.PASSAGES, ["passage-b-0"])
@@ -231,21 +188,21 @@ class TestForgetting:
         await world.resolver.revoke(scope, request)
         restarted(kept)
         assert triples(await kept.ask("quinoa")) == TEA_FOUND
-        await kept.recall.settled(scope)
+        await kept.recall.settled()
         assert await snapshots(kept)
         assert "quinoa" not in await words_kept(kept)
 
     async def test_what_was_read_before_a_deletion_is_not_kept_after_it(self, memory: Memory) -> None:
         await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
         await memory.tell("b", "2025-01-02", ("Ana", "drinks", "quinoa milk"))
-        slow = Slow(memory.parts.snapshots)
+        slow = SlowSnapshots(memory.parts.snapshots)
         restarted(memory, snapshots=slow)
         await memory.ask(TEA)
         await slow.reached.wait()
         world, scope = memory.world, memory.world.scope
         await world.memory.text.delete_episode(scope, EpisodeId("episode-b"), Instant(1))
         slow.go.set()
-        await memory.recall.settled(scope)
+        await memory.recall.settled()
         assert await snapshots(memory) == {}
 
     async def test_an_erased_graph_keeps_nothing(self, kept: Memory) -> None:
@@ -258,7 +215,7 @@ class TestForgetting:
         answer = await kept.ask(TEA)
         assert not answer.facts
         assert not answer.passages
-        await kept.recall.settled(scope)
+        await kept.recall.settled()
         restarted(kept)
         assert not (await kept.ask(TEA)).passages
 
@@ -266,13 +223,13 @@ class TestForgetting:
 class TestBehind:
     async def test_what_is_being_kept_ends_with_the_service(self, memory: Memory) -> None:
         await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
-        slow = Slow(memory.parts.snapshots)
+        slow = SlowSnapshots(memory.parts.snapshots)
         restarted(memory, snapshots=slow)
         await memory.ask(TEA)
         await slow.reached.wait()
         await memory.recall.close()
         slow.go.set()
-        await memory.recall.settled(memory.world.scope)
+        await memory.recall.settled()
         assert await snapshots(memory) == {}
         await memory.recall.close()
 
@@ -280,7 +237,7 @@ class TestBehind:
         before = await snapshots(kept)
         scans = restarted(kept, options=replace(KEEPING, snapshots=False))
         assert triples(await kept.ask(TEA)) == TEA_FOUND
-        await kept.recall.settled(kept.world.scope)
+        await kept.recall.settled()
         assert scans.calls == 1
         assert await snapshots(kept) == before
 
@@ -304,7 +261,7 @@ class TestUnasked:
         await memory.world.memory.summaries.follow(scope, known)
         answer = await memory.recall.read_changes(scope, ReadChangesRequest())
         assert answer.nothing
-        await memory.recall.settled(scope)
+        await memory.recall.settled()
 
     async def test_it_is_kept(self, memory: Memory) -> None:
         await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
@@ -328,7 +285,7 @@ class TestUnasked:
 
     async def test_a_small_graph_is_left(self, memory: Memory) -> None:
         await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"))
-        scans = restarted(memory, options=replace(KEEPING, least_kept=2))
+        scans = restarted(memory, options=replace(KEEPING, least_kept_rows=2))
         await self.quiet(memory)
         assert scans.calls == 0
         assert await snapshots(memory) == {}
@@ -363,7 +320,6 @@ class TestOld:
     async def test_what_was_kept_long_ago_answers_and_is_read_anew_behind_the_answer(
         self, kept: Memory
     ) -> None:
-        scope = kept.world.scope
         long_ago = Instant(1)
         for kind, snapshot in (await snapshots(kept)).items():
             await put(kept, kind, replace(snapshot, taken_at=long_ago))
@@ -373,11 +329,11 @@ class TestOld:
             assert triples(await kept.ask(TEA)) == TEA_FOUND
         scans.may.set()
         for _ in range(2):
-            await kept.recall.settled(scope)
+            await kept.recall.settled()
         assert scans.calls == 1
         assert all(found.taken_at > long_ago for found in (await snapshots(kept)).values())
         assert triples(await kept.ask(TEA)) == TEA_FOUND
-        await kept.recall.settled(scope)
+        await kept.recall.settled()
         assert scans.calls == 1, "once"
 
     async def test_without_its_stores_what_is_old_goes_on_answering(self, kept: Memory) -> None:
@@ -387,10 +343,10 @@ class TestOld:
         scans.down = True
         for _ in range(2):
             assert triples(await kept.ask(TEA)) == TEA_FOUND
-            await kept.recall.settled(kept.world.scope)
+            await kept.recall.settled()
         scans.down = False
         await kept.ask(TEA)
-        await kept.recall.settled(kept.world.scope)
+        await kept.recall.settled()
         assert scans.calls == 3
 
 

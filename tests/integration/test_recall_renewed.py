@@ -15,8 +15,7 @@ from services.recall.service import Recall
 from services.stores.memory.following import PlainPassage, Said
 from services.stores.memory.port import TextStore
 from services.stores.vectors.port import Collection
-from tests.integration.recalling import Memory, a_memory, triples
-from tests.integration.test_recall_hot import KEEPING
+from tests.integration.recalling import KEEPING, Memory, a_memory, triples
 from tests.integration.test_recall_kept import put, snapshots
 
 QUINOA = "who drinks quinoa milk"
@@ -58,7 +57,7 @@ class Overtaken:
 async def renewing(memory: Memory) -> None:
     """Another process, which reads anew behind its first answer."""
     await memory.ask("tea")
-    await memory.recall.settled(memory.world.scope)
+    await memory.recall.settled()
     for kind, snapshot in (await snapshots(memory)).items():
         await put(memory, kind, replace(snapshot, taken_at=Instant(1)))
     text: Any = Overtaken(memory.world.memory.text)

@@ -15,8 +15,7 @@ from services.recall.revisions import Known
 from services.recall.shelf import Shelf
 from services.stores.errors import StoreUnavailable
 from services.stores.memory.lexicons import Lexicons
-from tests.integration.recalling import Memory, a_memory
-from tests.integration.test_recall_hot import KEEPING
+from tests.integration.recalling import KEEPING, Memory, a_memory
 from tests.integration.test_recall_kept import snapshots, words_kept
 
 
@@ -36,7 +35,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
     async with a_memory(tmp_path, options=KEEPING) as memory:
         await memory.tell("a", "2025-01-01", ("Quinoa", "grows_in", "Bolivia"))
         await memory.ask("quinoa")
-        await memory.recall.settled(memory.world.scope)
+        await memory.recall.settled()
         yield memory
 
 
@@ -70,7 +69,7 @@ async def test_what_is_forgotten_before_it_goes_on_is_neither_held_nor_kept(memo
     await world.resolver.revoke(scope, request)
     lexicons.down = False
     index = await shelf.get(scope, await known(memory))
-    await index.settled()
+    await memory.recall.settled()
     assert not {"quinoa", "bolivia"} & {*index.entities.words, *index.statements.words}
     assert not index.aliases.mentions("quinoa in Bolivia")
     assert await snapshots(memory)

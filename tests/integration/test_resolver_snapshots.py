@@ -15,13 +15,12 @@ from services.domain.scope import Scope
 from services.resolver.change import Change, change_from_json
 from services.stores.graph.port import Commit, Forgetting
 from services.stores.graph.sql import SqlGraphStore
-from services.stores.memory.snapshots import Mark, Snapshot, SnapshotKind
+from services.stores.memory.snapshots import Mark
 from tests.builders import on
+from tests.integration.keeping import is_kept, keep, keep_late
 from tests.integration.resolving import World, a_world, said
 from tests.integration.test_erasing_entities import erase
 from tests.integration.test_resolver import END, claim, fact, resolve, voice
-
-FACTS = SnapshotKind.FACTS
 
 
 class Dying(SqlGraphStore):
@@ -46,18 +45,6 @@ class Dying(SqlGraphStore):
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with a_world(tmp_path, graph_class=Dying) as world:
         yield world
-
-
-async def keep(world: World) -> Mark:
-    """As a reader does who has read everything just now."""
-    mark = await world.memory.snapshots.mark(world.scope)
-    kept = Snapshot("1", world.clock(), [b"all that is told"])
-    assert await world.memory.snapshots.keep(world.scope, FACTS, mark, kept)
-    return mark
-
-
-async def is_kept(world: World) -> bool:
-    return await world.memory.snapshots.kept(world.scope, FACTS, "1") is not None
 
 
 async def remove_text(world: World, episode: Episode) -> pb.RevokeRequest:
@@ -125,8 +112,7 @@ async def test_what_was_kept_while_an_entity_went_is_gone(world: World) -> None:
     await erase(world, "Bob")
     assert marks
     assert not await is_kept(world)
-    late = Snapshot("1", world.clock(), [b"Bob"])
-    assert not await world.memory.snapshots.keep(world.scope, FACTS, marks[-1], late)
+    assert not await keep_late(world, marks[-1])
 
 
 async def test_what_was_kept_of_a_graph_goes_with_it(world: World) -> None:

@@ -12,7 +12,6 @@ import structlog
 from services.domain.instants import Instant
 from services.domain.scope import Scope
 from services.recall.behind import Behind
-from services.recall.shelf import LATER_SECONDS
 from services.recall.states import Damaged, State, from_parts, to_parts
 from services.stores.errors import StoreError
 from services.stores.memory.snapshots import Mark, Snapshot, SnapshotKind, SnapshotStore
@@ -45,19 +44,15 @@ class Kept:
         behind: Behind,
         scope: Scope,
         kind: SnapshotKind,
-        least: int = LEAST_ROWS,
-        later: float = LATER_SECONDS,
+        least_rows: int = LEAST_ROWS,
         seconds: Callable[[], float] = time.time,
     ) -> None:
-        """`least`: rows of an index that is kept. `later`: how long its state waits while the question that
-        loaded it is answered. `seconds` since 1970, as all processes have them.
-        """
+        """`least_rows`: an index of fewer is not kept. `seconds` since 1970, as all processes have them."""
         self._store = store
         self._behind = behind
         self._scope = scope
         self._kind = kind
-        self._least = least
-        self._later = later
+        self._least_rows = least_rows
         self._seconds = seconds
         self._keeping: asyncio.Task[None] | None = None
 
@@ -83,10 +78,10 @@ class Kept:
         return taken_at is None or self._seconds() - taken_at / _MICROS > OLD_SECONDS
 
     def keep(self, mark: Mark, rows: int, state: Callable[[], State]) -> None:
-        """Keeps the state of an index that was just read and has so many rows, later."""
-        if rows >= self._least:
-            taken_at = Instant(int(self._seconds() * _MICROS))
-            self._keeping = self._behind.start(self._keep(self._keeping, mark, taken_at, state()))
+        """Keeps the state of an index that was just read and has so many rows, behind the answer."""
+        if rows >= self._least_rows:
+            before, held, taken_at = self._keeping, state(), Instant(int(self._seconds() * _MICROS))
+            self._keeping = self._behind.start(lambda: self._keep(before, mark, taken_at, held))
 
     async def settled(self) -> None:
         """Waits for what is to be kept."""
@@ -98,7 +93,6 @@ class Kept:
     ) -> None:
         if before is not None:
             await asyncio.wait([before])
-        await asyncio.sleep(self._later)
         parts = await asyncio.to_thread(lambda: list(to_parts(state)))
         try:
             await self._store.keep(self._scope, self._kind, mark, Snapshot(layout(), taken_at, parts))

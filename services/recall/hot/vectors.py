@@ -10,6 +10,7 @@ import numpy.typing as npt
 import structlog
 
 from services.domain.scope import Scope
+from services.recall.behind import Behind
 from services.recall.hot.arrays import Matrix
 from services.stores.errors import StoreError
 from services.stores.vectors.layout import SCORE_DIGITS
@@ -22,13 +23,11 @@ Mask = npt.NDArray[np.bool_]
 AT_ONCE = 256
 """So few missing vectors are waited for; more are loaded while questions go to the vector store."""
 BATCH = 100
+"""Rows that are read together. Milvus Lite does one thing at a time: a search waits for as many."""
 TAKEN_AT_ONCE = 500
 """Vectors taken over between two moments in which others are served."""
 APART = 16_384
 """Rows from which a search leaves the event loop: searches of one question then run beside each other."""
-LATER_SECONDS = 1.0
-"""How long many rows are left while the question that met the graph is answered. Milvus Lite does one thing
-at a time: a search waits for a batch that is being read, so batches are small and come after it."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 60.0
 """How long rows that the store did not have are left before they are asked for again."""
@@ -40,6 +39,7 @@ class HotVectors:
     def __init__(
         self,
         store: VectorStore,
+        behind: Behind,
         scope: Scope,
         collection: Collection,
         digest: Callable[[int], str],
@@ -48,6 +48,7 @@ class HotVectors:
     ) -> None:
         """`digest` is of the text at a place: a row of another text counts as missing. `apart`: see APART."""
         self._store = store
+        self._behind = behind
         self._scope = scope
         self._collection = collection
         self._digest = digest
@@ -82,7 +83,7 @@ class HotVectors:
             return
         rows = [(int(place), ids[place]) for place in missing]
         if len(missing) > AT_ONCE:
-            self._loading = asyncio.create_task(self._load_later(rows))
+            self._loading = self._behind.start(lambda: self._load(rows))
             return
         await self._load(rows)
         self.whole = not len(self._matrix.missing(wanted))
@@ -101,11 +102,6 @@ class HotVectors:
                 self._matrix.take(place, other._matrix, old)
             await asyncio.sleep(0)
 
-    async def loaded(self) -> None:
-        """Waits for what is being loaded; for tests and measurements."""
-        if self._loading is not None:
-            await self._loading
-
     async def search(
         self, ids: Sequence[str], vectors: Sequence[Vector], limit: int, mask: Mask
     ) -> list[list[Hit]]:
@@ -117,10 +113,6 @@ class HotVectors:
             return [[Hit(id, score) for id, score in hits] for hits in every]
 
         return found() if len(mask) < self._apart else await asyncio.to_thread(found)
-
-    async def _load_later(self, rows: Sequence[tuple[int, str]]) -> None:
-        await asyncio.sleep(LATER_SECONDS)
-        await self._load(rows)
 
     async def _load(self, rows: Sequence[tuple[int, str]]) -> None:
         met = 0

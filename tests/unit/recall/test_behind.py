@@ -8,18 +8,18 @@ from services.recall.behind import Behind
 
 
 async def test_what_is_started_runs_until_it_ends() -> None:
-    behind, done = Behind(), asyncio.Event()
+    behind, done = Behind(later_seconds=0), asyncio.Event()
 
     async def work() -> None:
         done.set()
 
-    await behind.start(work())
+    await behind.start(work)
     assert done.is_set()
     await behind.close()
 
 
 async def test_closing_ends_what_is_under_way_and_waits_for_it() -> None:
-    behind, begun, ended = Behind(), asyncio.Event(), asyncio.Event()
+    behind, begun, ended = Behind(later_seconds=0), asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
         begun.set()
@@ -29,10 +29,10 @@ async def test_closing_ends_what_is_under_way_and_waits_for_it() -> None:
             await asyncio.sleep(0)
             ended.set()
 
-    async def fails() -> None:
+    async def waits() -> None:
         await asyncio.Event().wait()
 
-    task, other = behind.start(work()), behind.start(fails())
+    task, other = behind.start(work), behind.start(waits)
     await begun.wait()
     await behind.close()
     assert ended.is_set()
@@ -40,3 +40,16 @@ async def test_closing_ends_what_is_under_way_and_waits_for_it() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await behind.close()
+
+
+async def test_what_waits_when_its_service_ends_is_not_begun() -> None:
+    behind, begun = Behind(later_seconds=60), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+
+    task = behind.start(work)
+    await asyncio.sleep(0)
+    await behind.close()
+    assert task.cancelled()
+    assert not begun.is_set()

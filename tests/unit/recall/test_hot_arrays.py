@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from services.domain.ids import Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
+from services.recall.behind import Behind
 from services.recall.hot.arrays import Matrix
 from services.recall.hot.spans import Columns, HotSpans
 from services.recall.hot.vectors import HotVectors
@@ -76,7 +77,7 @@ async def test_a_search_beside_the_event_loop_finds_the_same() -> None:
     mask = np.arange(30) % 3 > 0
     found = []
     for apart in (0, 31):
-        near = HotVectors(store, scope, Collection.STATEMENTS, lambda _: "", apart=apart)
+        near = HotVectors(store, Behind(), scope, Collection.STATEMENTS, lambda _: "", apart=apart)
         await near.follow(ids, mask)
         assert near.whole
         found.append(await near.search(ids, list(vectors[:2]), 12, mask))
@@ -96,7 +97,7 @@ class Closed(ArrayVectorStore):
 
 
 async def test_vectors_that_a_store_refuses_are_left_to_it() -> None:
-    near = HotVectors(Closed(8), a_scope(), Collection.STATEMENTS, lambda _: "")
+    near = HotVectors(Closed(8), Behind(), a_scope(), Collection.STATEMENTS, lambda _: "")
     await near.follow(["a"], np.ones(1, dtype=np.bool_))
     assert not near.whole
 
@@ -111,7 +112,7 @@ async def test_vectors_of_the_same_texts_are_taken_over_and_not_read_again() -> 
         await store.upsert(scope, Collection.STATEMENTS, rows)
 
     def near_of(ids: list[str], texts: dict[str, str]) -> HotVectors:
-        return HotVectors(store, scope, Collection.STATEMENTS, lambda place: texts[ids[place]])
+        return HotVectors(store, Behind(), scope, Collection.STATEMENTS, lambda place: texts[ids[place]])
 
     await write(told)
     before = ["a", "b", "c", "d"]
