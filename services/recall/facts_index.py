@@ -253,6 +253,9 @@ class FactsIndex:
         lacking = self.hot.nodes.lacks(nodes)
         if lacking:
             self.hot.put_entities(await self._graph.entities(self._scope, lacking))
+            # What lost a node since it was read goes as well, or is told of by upkeep.
+            gone = {*self.hot.nodes.lacks(lacking)}
+            read = replace(read, statements=[one for one in read.statements if not gone & {*one[1:4]}])
         fresh = [one for one in read.statements if self.hot.place(one[0]) is None]
         if self._archive and self.moved_at:
             self._archived |= await self._archive.among(self._scope, [one[0] for one in fresh])

@@ -15,7 +15,7 @@ from palimpsest.internal.v1 import recall_pb2 as pb
 from palimpsest.internal.v1 import resolver_entities_pb2 as entities_pb
 from palimpsest.internal.v1 import resolver_pb2
 from palimpsest.internal.v1 import values_pb2 as values
-from services.domain.graph import GraphAspect
+from services.domain.graph import Entity, GraphAspect
 from services.domain.ids import EntityId, EpisodeId, Revision
 from services.domain.instants import Instant
 from services.domain.scope import Scope
@@ -334,3 +334,25 @@ async def test_a_walk_tells_nothing_of_what_was_deleted_since_its_graph_was_aske
     for recall in (memory.recall, cold_of(memory)):
         [step] = (await recall.walk(scope, walk)).steps
         assert list(step.statement.episode_ids) == ["episode-a"]
+
+
+class Purging:
+    """A graph store of which a node goes after the statements that name it were read."""
+
+    def __init__(self, graph: GraphStore, gone: str) -> None:
+        self._graph = graph
+        self._gone = gone
+
+    async def entities(self, scope: Scope, ids: Sequence[EntityId]) -> Sequence[Entity]:
+        return [one for one in await self._graph.entities(scope, ids) if one.name != self._gone]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._graph, name)
+
+
+async def test_a_graph_is_loaded_while_an_entity_goes_from_it(memory: Memory) -> None:
+    await memory.tell("a", "2025-01-01", ("Ana", "drinks", "tea"), ("Ana", "knows", "Bob"))
+    graph: Any = Purging(memory.world.graph, "Bob")
+    memory.recall = Recall(replace(memory.parts, graph=graph))
+    answer = await memory.ask("what does Ana drink", include_passages=False)
+    assert triples(answer) == [("Ana", "drinks", "tea")]
