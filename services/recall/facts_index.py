@@ -18,7 +18,6 @@ from services.recall.bm25 import Bm25
 from services.recall.cues import PredicateWords
 from services.recall.hot.changes import Changes, changes_since
 from services.recall.hot.graph import HotGraph, OutOfOrder
-from services.recall.hot.kept import Kept
 from services.recall.hot.vectors import HotVectors
 from services.recall.mentions import AliasTable
 from services.recall.revisions import Known
@@ -52,7 +51,7 @@ PAST_TABLES = 4
 
 
 class FactsIndex:
-    """What is known of a graph's facts, loaded at first use, then brought forward by the log of revisions.
+    """What is known of a graph's facts, loaded or restored, then brought forward by the log of revisions.
 
     Everything recorded is there, past beliefs too: what a reader may see is told by masks, as asked. Words
     and vectors propose; what is forgotten at a revision is gone once that is reached. Between two awaits it
@@ -67,19 +66,16 @@ class FactsIndex:
         vectors: VectorStore,
         scope: Scope,
         max_bytes: int,
-        kept: Kept,
         behind: Behind,
         archive: ArchiveStore | None = None,
     ) -> None:
-        """`max_bytes`: vectors are held while they fit in that beside all else. `kept`: of these facts.
+        """`max_bytes`: vectors are held while they fit in that beside all else; `behind` the answers where
+        they are many.
 
         With an `archive` nothing that lies there is searched for, though it is read; without, all is
         searched, by words alone: whoever asks for the whole has the vectors of the other index.
         """
-        self._made_of = (graph, lexicons, log, vectors, scope, max_bytes, kept, behind, archive)
-        self._kept = kept
         self._behind = behind
-        self.kept_seconds = 0.0
         self._archive = archive
         self._archived: set[StatementId] = set()
         self.moved_at = Revision(0)
@@ -92,7 +88,7 @@ class FactsIndex:
         self._max_bytes = max_bytes
         self._aliases: dict[EntityId, list[Alias]] = {}
         self._past: dict[Revision, AliasTable] = {}
-        self.revision: Revision | None = None
+        self.revision = Revision(0)
         self._hold(HotGraph())
         self.clocks: dict[Revision, Instant] = {}
         self.statements = Bm25()
@@ -107,13 +103,12 @@ class FactsIndex:
         self._near_entities = HotVectors(*of, Collection.ENTITIES, hot.nodes.text_digest)
 
     @property
-    def bytes(self) -> int:
-        return self._compact_bytes + self._near_statements.bytes + self._near_entities.bytes
+    def rows(self) -> int:
+        return len(self.hot)
 
     @property
-    def _has_room(self) -> bool:
-        """Whether it fits without its vectors."""
-        return self._compact_bytes <= self._max_bytes
+    def bytes(self) -> int:
+        return self._compact_bytes + self._near_statements.bytes + self._near_entities.bytes
 
     @property
     def _compact_bytes(self) -> int:
@@ -121,40 +116,23 @@ class FactsIndex:
         words = self.statements.bytes + self.entities.bytes + names * _ALIAS_BYTES
         return words + self.hot.bytes
 
-    async def bring_forward(self, known: Known) -> None:
-        """Reads what is published and not here. Raises StoreUnavailable, and can then be repeated."""
-        if self.revision is None and not await self._restore():
-            await self._load(known.current)
-        if self.revision is not None and known.current > self.revision:
-            await self._advance(known)
-        await self._follow_vectors()
+    async def load(self, known: Known) -> None:
+        """From the stores, but no vectors. Raises StoreUnavailable, and is then to be thrown away."""
+        # Before statements are read: what moves meanwhile is seen next time.
+        self.moved_at = await self._archive.latest(self._scope) if self._archive else Revision(0)
+        revision, after = known.current, ""
+        while True:
+            page = await scan_plain(self._graph, self._scope, Page(PAGE, after))
+            await self._put(page.records, revision)
+            if not page.after:
+                break
+            after = page.after
+        await asyncio.to_thread(self.statements.sort_in)
+        self._aliases = _by_entity(await self._graph.aliases(self._scope, revision))
+        await self._name(revision, self._aliases)
 
-    async def read_anew(self, known: Known, before: Self) -> None:
-        """Of one that holds nothing: reads the stores, whatever is kept. Vectors that `before`, another index
-        of these facts, has of the same texts are taken over. Raises StoreUnavailable.
-        """
-        await self._load(known.current)
-        nodes, there = self.hot.nodes.ids, before.hot.nodes.ids
-        await self._near_statements.take_over(self.hot.ids, before._near_statements, before.hot.ids)
-        await self._near_entities.take_over(nodes, before._near_entities, there)
-        await self._follow_vectors()
-
-    async def keep(self, known: Known) -> bool:
-        """Of one that holds nothing: reads the stores and keeps that, where what is kept is wanting.
-
-        False when it is too large to be kept. Raises StoreUnavailable.
-        """
-        if await self._kept.is_wanted():
-            await self._load(known.current)
-            await self._kept.settled()
-        return self._has_room
-
-    async def _restore(self) -> bool:
-        """Takes what is kept; False without it."""
-        found = await self._kept.restored()
-        if found is None:
-            return False
-        state = found.state
+    async def restore(self, state: State) -> None:
+        """From the state of another one. Raises StoreUnavailable, and is then to be thrown away."""
         hot, self.statements, self.entities = await asyncio.to_thread(
             lambda: (
                 HotGraph(within("hot", state)),
@@ -168,10 +146,10 @@ class FactsIndex:
         self.aliases = self._table()
         revision, self.moved_at = state["seen"]
         await self._name(revision, ())
-        self.kept_seconds = found.seconds
-        return True
 
-    def _state(self) -> State:
+    @property
+    def state(self) -> State:
+        """All that it holds, vectors left out, as it is now."""
         return {
             "seen": [self.revision, self.moved_at],
             "archived": [*self._archived],
@@ -181,43 +159,31 @@ class FactsIndex:
             **nested("entities", self.entities.state),
         }
 
-    async def _load(self, revision: Revision) -> None:
-        # What an attempt before has read, or unpacked, is older than the mark.
-        mark = await self._kept.mark()
-        self._hold(HotGraph())
-        self._archived, self.aliases = set(), AliasTable(())
-        self.statements, self.entities = Bm25(), Bm25()
-        # Before statements are read: what moves meanwhile is seen next time.
-        self.moved_at = await self._archive.latest(self._scope) if self._archive else Revision(0)
-        after = ""
-        while True:
-            page = await scan_plain(self._graph, self._scope, Page(PAGE, after))
-            await self._put(page.records, revision)
-            if not page.after:
-                break
-            after = page.after
-        await asyncio.to_thread(self.statements.sort_in)
-        self._aliases = _by_entity(await self._graph.aliases(self._scope, revision))
-        await self._name(revision, self._aliases)
-        if self._has_room:
-            self._kept.keep(mark, len(self.hot), self._state)
+    async def take_over(self, before: Self) -> None:
+        """The vectors that another index of these facts has of the same texts; before any are read."""
+        nodes, there = self.hot.nodes.ids, before.hot.nodes.ids
+        await self._near_statements.take_over(self.hot.ids, before._near_statements, before.hot.ids)
+        await self._near_entities.take_over(nodes, before._near_entities, there)
 
-    async def _advance(self, known: Known) -> None:
-        assert self.revision is not None, "it was loaded"
-        revision = known.current
+    async def bring_forward(self, known: Known) -> bool:
+        """Reads what is published and not here. False when all is to be loaded anew.
+
+        Raises StoreUnavailable, and can then be repeated.
+        """
+        if known.current > self.revision and not await self._advance(known.current):
+            return False
+        await self._follow_vectors()
+        return True
+
+    async def _advance(self, revision: Revision) -> bool:
         changes = await changes_since(self._log, self._scope, self.revision, revision)
-        if self._archive and await self._archive.latest(self._scope) != self.moved_at:
-            changes = None
-        if changes is not None:
-            try:
-                await self._change(changes, revision)
-            except OutOfOrder:
-                changes = None
-        if changes is None:
-            anew = FactsIndex(*self._made_of)
-            await anew.read_anew(known, self)
-            # In one go: who reads meanwhile sees all of the old or all of the new.
-            vars(self).update(vars(anew))
+        if changes is None or (self._archive and await self._archive.latest(self._scope) != self.moved_at):
+            return False
+        try:
+            await self._change(changes, revision)
+        except OutOfOrder:
+            return False
+        return True
 
     async def _change(self, changes: Changes, revision: Revision) -> None:
         there = [id for id in sorted(changes.entities) if not self.hot.nodes.lacks([id])]

@@ -5,10 +5,12 @@ import asyncio
 import structlog
 
 from services.domain.scope import Scope
+from services.recall.facts_index import FactsIndex
 from services.recall.parts import Parts
 from services.recall.revisions import Known
+from services.recall.shelf import Shelf
+from services.recall.texts_index import TextsIndex
 from services.stores.errors import StoreError
-from services.stores.memory.lexicons import Lexicons
 from services.stores.paging import Page
 
 log = structlog.get_logger(__name__)
@@ -17,9 +19,10 @@ log = structlog.get_logger(__name__)
 class Keeping:
     """Reads and keeps one graph at a time: it takes as much memory as one that is held, for that while."""
 
-    def __init__(self, parts: Parts, lexicons: Lexicons) -> None:
+    def __init__(self, parts: Parts, facts: Shelf[FactsIndex], texts: Shelf[TextsIndex]) -> None:
         self._parts = parts
-        self._lexicons = lexicons
+        self._facts = facts
+        self._texts = texts
         self._waiting: set[Scope] = set()
         self._too_large: set[Scope] = set()
         self._reading = asyncio.Lock()
@@ -46,9 +49,7 @@ class Keeping:
         """False when there is no room for it: to read it once more would be in vain."""
         head = await self._parts.revisions.head(scope)
         known = Known(head.current, head.current, texts=head.texts)
-        if not await self._parts.facts_index(self._lexicons, scope).keep(known):
-            return False
-        return await self._parts.texts_index(scope).keep(known)
+        return await self._facts.keep(scope, known) and await self._texts.keep(scope, known)
 
     async def _is_large(self, scope: Scope) -> bool:
         least = self._parts.options.least_kept_rows

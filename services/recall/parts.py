@@ -73,26 +73,24 @@ class Parts:
 
     def facts_shelf(self, lexicons: Lexicons, *, whole: bool = False) -> Shelf[FactsIndex]:
         """What is in memory of the facts of lately used graphs: of what is not archived, or of the whole."""
-
-        def make(scope: Scope) -> FactsIndex:
-            return self.facts_index(lexicons, scope, whole=whole)
-
-        return Shelf(make, self.options.facts_bytes, self.behind)
+        archive, kind = (None, SnapshotKind.WHOLE) if whole else (self.archive, SnapshotKind.FACTS)
+        stores, most = (self.graph, lexicons, self.revisions, self.vectors), self.options.facts_bytes
+        return Shelf(
+            lambda scope: FactsIndex(*stores, scope, most, self.behind, archive),
+            lambda scope: self._kept(scope, kind),
+            most,
+            self.behind,
+        )
 
     def texts_shelf(self) -> Shelf[TextsIndex]:
         """What is in memory of the passages and the voice of lately used graphs."""
-        return Shelf(self.texts_index, self.options.texts_bytes, self.behind)
-
-    def facts_index(self, lexicons: Lexicons, scope: Scope, *, whole: bool = False) -> FactsIndex:
-        """One that holds nothing yet; `whole`: also of what is archived."""
-        archive, kind = (None, SnapshotKind.WHOLE) if whole else (self.archive, SnapshotKind.FACTS)
-        stores, most = (self.graph, lexicons, self.revisions, self.vectors), self.options.facts_bytes
-        return FactsIndex(*stores, scope, most, self._kept(scope, kind), self.behind, archive)
-
-    def texts_index(self, scope: Scope) -> TextsIndex:
-        """One that holds nothing yet."""
         stores, most = (self.text, self.voice, self.revisions, self.vectors), self.options.texts_bytes
-        return TextsIndex(*stores, scope, most, self._kept(scope, SnapshotKind.TEXTS), self.behind)
+        return Shelf(
+            lambda scope: TextsIndex(*stores, scope, most, self.behind),
+            lambda scope: self._kept(scope, SnapshotKind.TEXTS),
+            most,
+            self.behind,
+        )
 
     def _kept(self, scope: Scope, kind: SnapshotKind) -> Kept:
         store = self.snapshots if self.options.snapshots else NothingKept()

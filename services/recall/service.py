@@ -58,7 +58,8 @@ class Recall(Following):
         self._diffs = Diffs(parts, revisions, readings)
         self._surroundings = Surroundings(parts, readings, lexicons)
         self._changed, self._followed = Changed(parts), Followed(parts, readings)
-        self._keeping = Keeping(parts, lexicons)
+        recalling = self._recalling
+        self._keeping = Keeping(parts, recalling.facts_shelf, recalling.texts_shelf)
 
     @property
     def held_scopes(self) -> int:

@@ -10,7 +10,9 @@ import structlog
 
 from services.domain.scope import Scope
 from services.recall.behind import Behind
+from services.recall.hot.kept import Kept
 from services.recall.revisions import Known
+from services.recall.states import State
 from services.stores.errors import StoreError
 
 log = structlog.get_logger(__name__)
@@ -24,18 +26,31 @@ without a revision that would tell. One that was kept is no younger than what it
 
 
 class Index(Protocol):
-    """Something of one scope that can be brought forward to what is known now."""
-
-    kept_seconds: float
-    """For how long it was kept before it was loaded; 0 of what was read from the stores."""
+    """Something of one scope that is loaded or restored once, then brought forward to what is known."""
 
     @property
     def bytes(self) -> int: ...
 
-    async def bring_forward(self, known: Known) -> None: ...
+    @property
+    def rows(self) -> int: ...
 
-    async def read_anew(self, known: Known, before: Self) -> None:
-        """The same of one that holds nothing yet, from the stores alone; vectors as `before` has them."""
+    @property
+    def state(self) -> State: ...
+
+    async def load(self, known: Known) -> None:
+        """From the stores."""
+        ...
+
+    async def restore(self, state: State) -> None:
+        """From the state of another one."""
+        ...
+
+    async def take_over(self, before: Self) -> None:
+        """What another one has that is slow to read."""
+        ...
+
+    async def bring_forward(self, known: Known) -> bool:
+        """False when it must be loaded anew."""
         ...
 
 
@@ -43,52 +58,50 @@ I = TypeVar("I", bound=Index)  # noqa: E741 - reads well where it is used
 
 
 class _Place(Generic[I]):
-    def __init__(self, index: I, made_at: float) -> None:
-        self.index = index
-        self.made_at = made_at
+    def __init__(self) -> None:
+        self.index: I | None = None
+        self.read_at = 0.0
+        """When the index was read from the stores, by the shelf's clock."""
         self.known: Known | None = None
         """The latest that the index was brought forward to."""
         self.coming = asyncio.Lock()
         self.used_at = 0.0
         self.renewing: asyncio.Task[None] | None = None
 
-    async def bring_forward(self, known: Known) -> I:
-        """While no other one is put in its place."""
-        async with self.coming:
-            await self.index.bring_forward(known)
-            if self.known is None or _order(known) > _order(self.known):
-                self.known = known
-            return self.index
-
 
 class Shelf(Generic[I]):
-    """Makes, keeps and evicts indexes. The least recently used goes first; the one in use always stays."""
+    """Makes, keeps and evicts indexes. The least recently used goes first; the one in use always stays.
+
+    An index is held once it is whole. One that can't be brought forward is followed by another, in one go:
+    whoever reads meanwhile sees all of the old or all of the new.
+    """
 
     def __init__(
         self,
         make: Callable[[Scope], I],
+        kept: Callable[[Scope], Kept],
         max_bytes: int,
         behind: Behind,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`seconds` is a clock that never goes back."""
+        """`kept`: what is kept of a scope. `seconds` is a clock that never goes back."""
         self._seconds = seconds
         self._make = make
+        self._kept = kept
         self._behind = behind
         self._max_bytes = max_bytes
         self._places: OrderedDict[Scope, _Place[I]] = OrderedDict()
 
     async def get(self, scope: Scope, known: Known) -> I:
         """The index of a scope, at its current revision or later. Raises StoreUnavailable."""
-        place = self._places.get(scope)
-        if place is None:
-            place = self._places[scope] = _Place(self._make(scope), self._seconds())
+        place = self._places.setdefault(scope, _Place())
         self._places.move_to_end(scope)
         place.used_at = self._seconds()
         self._drop_idle()
-        index = await place.bring_forward(known)
-        if self._seconds() - place.made_at + index.kept_seconds > AGE_SECONDS and place.renewing is None:
-            place.renewing = self._behind.start(lambda: self._renew(scope, place, known))
+        async with place.coming:
+            index = await self._brought(scope, place, known)
+        if self._seconds() - place.read_at > AGE_SECONDS and place.renewing is None:
+            place.renewing = self._behind.start(lambda: self._renew(scope, place, index))
         self._evict(scope)
         return index
 
@@ -97,29 +110,82 @@ class Shelf(Generic[I]):
         place = self._places.get(scope)
         return place.index if place else None
 
+    async def keep(self, scope: Scope, known: Known) -> bool:
+        """Keeps a scope for who starts cold, unless that was done a short while ago; nothing is held after.
+
+        False when it is too large to be kept. Raises StoreUnavailable.
+        """
+        if not await self._kept(scope).is_wanted():
+            return True
+        index, keeping = await self._read(scope, known)
+        if keeping is not None:
+            await keeping
+        return self._has_room(index)
+
     def drop(self, scope: Scope) -> None:
         """Forgets the index of a scope; the next use builds it anew."""
         self._places.pop(scope, None)
 
     @property
     def bytes(self) -> int:
-        return sum(place.index.bytes for place in self._places.values())
+        return sum(place.index.bytes for place in self._places.values() if place.index)
 
     @property
     def scopes(self) -> list[Scope]:
         """Least recently used first."""
         return list(self._places)
 
-    async def _renew(self, scope: Scope, place: _Place[I], known: Known) -> None:
+    async def _brought(self, scope: Scope, place: _Place[I], known: Known) -> I:
+        index, read_at = place.index, place.read_at
+        if index is None:
+            index, read_at = await self._first(scope, known)
+        if not await index.bring_forward(known):
+            index, read_at = await self._anew(scope, known, index), self._seconds()
+        place.index, place.read_at = index, read_at
+        place.known = max(place.known or known, known, key=_order)
+        return index
+
+    async def _first(self, scope: Scope, known: Known) -> tuple[I, float]:
+        """From what is kept, else from the stores; and when it was read from these."""
+        found = await self._kept(scope).restored()
+        if found is None:
+            return (await self._read(scope, known))[0], self._seconds()
+        index = self._make(scope)
+        await index.restore(found.state)
+        return index, self._seconds() - found.seconds
+
+    async def _anew(self, scope: Scope, known: Known, before: I) -> I:
+        """From the stores, whatever is kept."""
+        while True:
+            index, _ = await self._read(scope, known)
+            await index.take_over(before)
+            if await index.bring_forward(known):
+                return index
+
+    async def _read(self, scope: Scope, known: Known) -> tuple[I, asyncio.Task[None] | None]:
+        """From the stores; and what keeps that, if it is to be kept."""
+        kept = self._kept(scope)
+        mark = await kept.mark()
+        index = self._make(scope)
+        await index.load(known)
+        keeping = None
+        if self._has_room(index):
+            keeping = kept.keep(mark, index.rows, lambda: index.state)
+        return index, keeping
+
+    def _has_room(self, index: I) -> bool:
+        return index.bytes <= self._max_bytes
+
+    async def _renew(self, scope: Scope, place: _Place[I], before: I) -> None:
         try:
-            index = self._make(scope)
-            await index.read_anew(known, place.index)
+            assert place.known is not None, "it was brought forward"
+            index = await self._anew(scope, place.known, before)
             # Most of what came meanwhile, while others are still answered.
-            await index.bring_forward(place.known or known)
+            await index.bring_forward(place.known)
             async with place.coming:
                 # Who has met the other one reads on from this: it may know no less.
-                await index.bring_forward(place.known or known)
-                place.index, place.made_at = index, self._seconds()
+                if await index.bring_forward(place.known):
+                    place.index, place.read_at = index, self._seconds()
         except StoreError as error:
             # The next question tries again; what is held answers as before.
             log.info("index not read anew", error=str(error))
@@ -140,7 +206,8 @@ class Shelf(Generic[I]):
             if held <= self._max_bytes:
                 return
             if scope != used:
-                held -= self._places.pop(scope).index.bytes
+                gone = self._places.pop(scope).index
+                held -= gone.bytes if gone else 0
 
 
 def _order(known: Known) -> tuple[int, int]:

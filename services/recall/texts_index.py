@@ -13,7 +13,6 @@ from services.domain.voice import claims_at
 from services.recall.behind import Behind
 from services.recall.bm25 import Bm25, Scores
 from services.recall.hot.changes import changes_since
-from services.recall.hot.kept import Kept
 from services.recall.hot.texts import HotTexts
 from services.recall.hot.vectors import HotVectors
 from services.recall.hot.voices import HotVoices
@@ -21,7 +20,7 @@ from services.recall.revisions import Known
 from services.recall.states import State, nested, within
 from services.recall.terms import terms
 from services.recall.turns import Turns
-from services.stores.memory.following import PlainPassage, Said, TextChanges
+from services.stores.memory.following import UNCHANGED, PlainPassage, Said, TextChanges
 from services.stores.memory.port import RevisionLog, TextStore, VoiceStore
 from services.stores.paging import Page
 from services.stores.vectors.port import Collection, Hit, Vector, VectorFilter, VectorStore
@@ -33,7 +32,7 @@ PAGE = 1_000
 class TextsIndex:
     """Passages with their episodes, who stands beside whom, and voice aspects with all their records.
 
-    What comes is added; built anew when an episode has gone, so that nothing of its words stays. Between two
+    What comes is added; loaded anew when an episode has gone, so that nothing of its words stays. Between two
     awaits it is all of one moment; after the next it may be larger.
     """
 
@@ -45,21 +44,19 @@ class TextsIndex:
         vectors: VectorStore,
         scope: Scope,
         max_bytes: int,
-        kept: Kept,
         behind: Behind,
     ) -> None:
-        """`max_bytes`: vectors are held while they fit in that beside all else. `kept`: of these texts."""
-        self._made_of = (text, voice, log, vectors, scope, max_bytes, kept, behind)
-        self._kept = kept
+        """`max_bytes`: vectors are held while they fit in that beside all else; `behind` the answers where
+        they are many.
+        """
         self._behind = behind
-        self.kept_seconds = 0.0
         self._text = text
         self._voice_store = voice
         self._log = log
         self._vectors = vectors
         self._scope = scope
         self._max_bytes = max_bytes
-        self._seen: TextChanges | None = None
+        self._seen = UNCHANGED
         self._revision: Revision | None = None
         self._hold(HotTexts())
         self.voices = HotVoices()
@@ -75,66 +72,24 @@ class TextsIndex:
         )
 
     @property
-    def loaded(self) -> bool:
-        """Whether it has been brought forward once."""
-        return self._seen is not None and self._revision is not None
+    def rows(self) -> int:
+        return len(self.texts)
 
     @property
     def bytes(self) -> int:
         return self._compact_bytes + self._near_passages.bytes + self._near_voice.bytes
 
     @property
-    def _has_room(self) -> bool:
-        """Whether it fits without its vectors."""
-        return self._compact_bytes <= self._max_bytes
-
-    @property
     def _compact_bytes(self) -> int:
         words = self.passages.bytes + self.voice.bytes + self.turns.bytes
         return words + self.texts.bytes + self.voices.bytes
 
-    async def bring_forward(self, known: Known) -> None:
-        """Reads what has come, and what has gone. Raises StoreUnavailable, and can then be repeated."""
-        revision = known.current
-        if self._seen is None and not await self._restore():
-            await self._load(known.texts)
-        changed = known.texts != self._seen
-        if (changed and not await self._follow_texts(known.texts)) or await self._let_go():
-            anew = TextsIndex(*self._made_of)
-            await anew.read_anew(known, self)
-            # In one go: who reads meanwhile sees all of the old or all of the new.
-            vars(self).update(vars(anew))
-            return
-        if self._revision is None or revision > self._revision:
-            await self._follow_voice(revision)
-        await self._follow_vectors()
+    async def load(self, known: Known) -> None:
+        """From the stores, but no vectors. Raises StoreUnavailable, and is then to be thrown away."""
+        await self._follow_texts(known.texts)
 
-    async def read_anew(self, known: Known, before: Self) -> None:
-        """Of one that holds nothing: reads the stores, whatever is kept. Vectors that `before`, another index
-        of these texts, has of the same ones are taken over. Raises StoreUnavailable.
-        """
-        await self._load(known.texts)
-        await self._follow_voice(known.current)
-        await self._near_passages.take_over(self.texts.ids, before._near_passages, before.texts.ids)
-        await self._near_voice.take_over(self.voices.ids, before._near_voice, before.voices.ids)
-        await self._follow_vectors()
-
-    async def keep(self, known: Known) -> bool:
-        """Of one that holds nothing: reads the stores and keeps that, where what is kept is wanting.
-
-        False when it is too large to be kept. Raises StoreUnavailable.
-        """
-        if await self._kept.is_wanted():
-            await self._load(known.texts)
-            await self._kept.settled()
-        return self._has_room
-
-    async def _restore(self) -> bool:
-        """Takes what is kept, which is all but voice aspects; False without it."""
-        found = await self._kept.restored()
-        if found is None:
-            return False
-        state = found.state
+    async def restore(self, state: State) -> None:
+        """From the state of another one; voice aspects are read when it is brought forward."""
         texts, self.passages, self.turns = await asyncio.to_thread(
             lambda: (
                 HotTexts(within("texts", state)),
@@ -143,11 +98,11 @@ class TextsIndex:
             )
         )
         self._hold(texts)
-        self.kept_seconds = found.seconds
         (self._seen,) = state["seen"]
-        return True
 
-    def _state(self) -> State:
+    @property
+    def state(self) -> State:
+        """All that it holds, voice aspects and vectors left out, as it is now."""
         return {
             "seen": [self._seen],
             **nested("texts", self.texts.state),
@@ -155,14 +110,24 @@ class TextsIndex:
             **nested("turns", self.turns.state),
         }
 
-    async def _load(self, texts: TextChanges) -> None:
-        # What an attempt before has read is older than the mark.
-        mark = await self._kept.mark()
-        self._hold(HotTexts())
-        self.passages, self.turns = Bm25(), Turns()
-        await self._follow_texts(texts)
-        if self._has_room:
-            self._kept.keep(mark, len(self.texts), self._state)
+    async def take_over(self, before: Self) -> None:
+        """The vectors that another index of these texts has of the same ones; before any are read."""
+        await self._near_passages.take_over(self.texts.ids, before._near_passages, before.texts.ids)
+        await self._near_voice.take_over(self.voices.ids, before._near_voice, before.voices.ids)
+
+    async def bring_forward(self, known: Known) -> bool:
+        """Reads what has come. False when something went, and all is to be loaded anew.
+
+        Raises StoreUnavailable, and can then be repeated.
+        """
+        if known.texts != self._seen and not await self._follow_texts(known.texts):
+            return False
+        if await self._let_go():
+            return False
+        if self._revision is None or known.current > self._revision:
+            await self._follow_voice(known.current)
+        await self._follow_vectors()
+        return True
 
     async def _follow_texts(self, state: TextChanges) -> bool:
         """Adds what came. False when something went: whatever held it must go."""

@@ -54,7 +54,6 @@ class Kept:
         self._kind = kind
         self._least_rows = least_rows
         self._seconds = seconds
-        self._keeping: asyncio.Task[None] | None = None
 
     async def mark(self) -> Mark:
         """To be asked for before what is kept is read. Raises StoreUnavailable."""
@@ -77,22 +76,17 @@ class Kept:
         taken_at = await self._store.taken_at(self._scope, self._kind, layout())
         return taken_at is None or self._seconds() - taken_at / _MICROS > OLD_SECONDS
 
-    def keep(self, mark: Mark, rows: int, state: Callable[[], State]) -> None:
-        """Keeps the state of an index that was just read and has so many rows, behind the answer."""
-        if rows >= self._least_rows:
-            before, held, taken_at = self._keeping, state(), Instant(int(self._seconds() * _MICROS))
-            self._keeping = self._behind.start(lambda: self._keep(before, mark, taken_at, held))
+    def keep(self, mark: Mark, rows: int, state: Callable[[], State]) -> "asyncio.Task[None] | None":
+        """Keeps the state of an index of so many rows that was read since the mark, behind the answer.
 
-    async def settled(self) -> None:
-        """Waits for what is to be kept."""
-        if self._keeping is not None:
-            await self._keeping
+        None where it has too few.
+        """
+        if rows < self._least_rows:
+            return None
+        held, taken_at = state(), Instant(int(self._seconds() * _MICROS))
+        return self._behind.start(lambda: self._keep(mark, taken_at, held))
 
-    async def _keep(
-        self, before: asyncio.Task[None] | None, mark: Mark, taken_at: Instant, state: State
-    ) -> None:
-        if before is not None:
-            await asyncio.wait([before])
+    async def _keep(self, mark: Mark, taken_at: Instant, state: State) -> None:
         parts = await asyncio.to_thread(lambda: list(to_parts(state)))
         try:
             await self._store.keep(self._scope, self._kind, mark, Snapshot(layout(), taken_at, parts))

@@ -183,7 +183,7 @@ class FactReads:
 
     def _held(self, scope: Scope, known_at: Revision | None = None) -> "FactsIndex | None":
         index = self._shelf.held(scope)
-        if not self._hot or index is None or index.revision is None:
+        if not self._hot or index is None:
             return None
         return index if known_at is None or known_at <= index.revision else None
 
@@ -225,8 +225,7 @@ class SaidReads:
         return await self._voice.aspects(scope, ids) if index is None else index.voices.aspects(ids)
 
     def _held(self, scope: Scope) -> "TextsIndex | None":
-        index = self._shelf.held(scope)
-        return index if self._hot and index is not None and index.loaded else None
+        return self._shelf.held(scope) if self._hot else None
 
 
 class VectorSearches:
