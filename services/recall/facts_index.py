@@ -128,9 +128,10 @@ class FactsIndex:
         of these facts, has of the same texts are taken over. Raises StoreUnavailable.
         """
         await self._load(known.current)
-        nodes, there = self.hot.nodes.ids, before.hot.nodes.ids
-        await self._near_statements.take_over(self.hot.ids, before._near_statements, before.hot.ids)
-        await self._near_entities.take_over(nodes, before._near_entities, there)
+        if self._has_room:
+            nodes, there = self.hot.nodes.ids, before.hot.nodes.ids
+            await self._near_statements.take_over(self.hot.ids, before._near_statements, before.hot.ids)
+            await self._near_entities.take_over(nodes, before._near_entities, there)
         await self._follow_vectors()
 
     async def _restore(self) -> bool:
@@ -345,11 +346,14 @@ class FactsIndex:
         mask[[place for id in self._archived if (place := self.hot.place(id)) is not None]] = False
         return mask
 
-    async def _follow_vectors(self) -> None:
-        if self._archive is None:
-            return
+    @property
+    def _has_room(self) -> bool:
+        """Whether vectors fit beside all else."""
         rows = len(self.hot) + len(self.hot.nodes)
-        if self._compact_bytes + rows * self._vectors.dimension * 4 > self._max_bytes:
+        return self._compact_bytes + rows * self._vectors.dimension * 4 <= self._max_bytes
+
+    async def _follow_vectors(self) -> None:
+        if self._archive is None or not self._has_room:
             return
         await self._near_statements.follow(self.hot.ids, self.hot.worded & self._hot_places())
         await self._near_entities.follow(self.hot.nodes.ids, self.hot.nodes.named())

@@ -106,8 +106,9 @@ class TextsIndex:
         """
         await self._load(known.texts)
         await self._follow_voice(known.current)
-        await self._near_passages.take_over(self.texts.ids, before._near_passages, before.texts.ids)
-        await self._near_voice.take_over(self.voices.ids, before._near_voice, before.voices.ids)
+        if self._has_room:
+            await self._near_passages.take_over(self.texts.ids, before._near_passages, before.texts.ids)
+            await self._near_voice.take_over(self.voices.ids, before._near_voice, before.voices.ids)
         await self._follow_vectors()
 
     async def _restore(self) -> bool:
@@ -227,9 +228,14 @@ class TextsIndex:
             ids, mask = self.texts.ids, self.texts.searched(where)
         return await near.search(ids, vectors, limit, mask)
 
-    async def _follow_vectors(self) -> None:
+    @property
+    def _has_room(self) -> bool:
+        """Whether vectors fit beside all else."""
         rows = len(self.texts) + len(self.voices)
-        if self._compact_bytes + rows * self._vectors.dimension * 4 > self._max_bytes:
+        return self._compact_bytes + rows * self._vectors.dimension * 4 <= self._max_bytes
+
+    async def _follow_vectors(self) -> None:
+        if not self._has_room:
             return
         await self._near_passages.follow(self.texts.ids, self.texts.searchable)
         await self._near_voice.follow(self.voices.ids, self.voices.searched(VectorFilter()))
