@@ -4,6 +4,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import structlog
+
+log = structlog.get_logger(__name__)
+
 LATER_SECONDS = 1.0
 """How long what is done behind an answer waits for it."""
 
@@ -16,7 +20,7 @@ class Behind:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
-        """Runs it until it ends or this is closed; what it raises is its caller's to handle."""
+        """Runs it until it ends or this is closed. What it raises, which nobody would hear of, is logged."""
         task = asyncio.create_task(self._later(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -35,4 +39,7 @@ class Behind:
 
     async def _later(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         await asyncio.sleep(self._later_seconds)
-        await work()
+        try:
+            await work()
+        except Exception:
+            log.exception("failed behind an answer")

@@ -161,9 +161,15 @@ class FactsIndex:
 
     async def take_over(self, before: Self) -> None:
         """The vectors that another index of these facts has of the same texts; before any are read."""
-        nodes, there = self.hot.nodes.ids, before.hot.nodes.ids
-        await self._near_statements.take_over(self.hot.ids, before._near_statements, before.hot.ids)
-        await self._near_entities.take_over(nodes, before._near_entities, there)
+        if self._has_room:
+            nodes, there = self.hot.nodes.ids, before.hot.nodes.ids
+            await self._near_statements.take_over(self.hot.ids, before._near_statements, before.hot.ids)
+            await self._near_entities.take_over(nodes, before._near_entities, there)
+
+    async def settled(self) -> None:
+        """Waits for vectors that are being loaded."""
+        await self._near_statements.loaded()
+        await self._near_entities.loaded()
 
     async def bring_forward(self, known: Known) -> bool:
         """Reads what is published and not here. False when all is to be loaded anew.
@@ -299,11 +305,14 @@ class FactsIndex:
         mask[[place for id in self._archived if (place := self.hot.place(id)) is not None]] = False
         return mask
 
-    async def _follow_vectors(self) -> None:
-        if self._archive is None:
-            return
+    @property
+    def _has_room(self) -> bool:
+        """Whether vectors fit beside all else."""
         rows = len(self.hot) + len(self.hot.nodes)
-        if self._compact_bytes + rows * self._vectors.dimension * 4 > self._max_bytes:
+        return self._compact_bytes + rows * self._vectors.dimension * 4 <= self._max_bytes
+
+    async def _follow_vectors(self) -> None:
+        if self._archive is None or not self._has_room:
             return
         await self._near_statements.follow(self.hot.ids, self.hot.worded & self._hot_places())
         await self._near_entities.follow(self.hot.nodes.ids, self.hot.nodes.named())

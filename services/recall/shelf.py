@@ -1,6 +1,7 @@
 """Shelf: the indexes of the graphs read lately, each of one scope alone, bounded in bytes."""
 
 import asyncio
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -23,6 +24,9 @@ IDLE_SECONDS = 600.0
 AGE_SECONDS = 3600.0
 """After which an index is read anew, behind the answers of the one that is there: upkeep mends rows of stores
 without a revision that would tell. One that was kept is no younger than what it was read from."""
+
+PAUSE_SECONDS = 60.0
+"""After which that is tried again where it failed."""
 
 
 class Index(Protocol):
@@ -53,6 +57,10 @@ class Index(Protocol):
         """False when it must be loaded anew."""
         ...
 
+    async def settled(self) -> None:
+        """Waits for what it reads behind the answers."""
+        ...
+
 
 I = TypeVar("I", bound=Index)  # noqa: E741 - reads well where it is used
 
@@ -67,6 +75,8 @@ class _Place(Generic[I]):
         self.coming = asyncio.Lock()
         self.used_at = 0.0
         self.renewing: asyncio.Task[None] | None = None
+        self.tried_at = -math.inf
+        """When it was last tried to read it anew."""
 
 
 class Shelf(Generic[I]):
@@ -100,8 +110,8 @@ class Shelf(Generic[I]):
         self._drop_idle()
         async with place.coming:
             index = await self._brought(scope, place, known)
-        if self._seconds() - place.read_at > AGE_SECONDS and place.renewing is None:
-            place.renewing = self._behind.start(lambda: self._renew(scope, place, index))
+        if place.renewing is None and self._is_old(place):
+            place.renewing = self._behind.start(lambda: self._renew(scope, place))
         self._evict(scope)
         return index
 
@@ -135,12 +145,17 @@ class Shelf(Generic[I]):
         """Least recently used first."""
         return list(self._places)
 
+    def _is_old(self, place: _Place[I]) -> bool:
+        now = self._seconds()
+        return now - place.read_at > AGE_SECONDS and now - place.tried_at > PAUSE_SECONDS
+
     async def _brought(self, scope: Scope, place: _Place[I], known: Known) -> I:
         index, read_at = place.index, place.read_at
         if index is None:
             index, read_at = await self._first(scope, known)
         if not await index.bring_forward(known):
-            index, read_at = await self._anew(scope, known, index), self._seconds()
+            # No younger than before: vectors are those of the other one.
+            index = await self._anew(scope, known, index)
         place.index, place.read_at = index, read_at
         place.known = max(place.known or known, known, key=_order)
         return index
@@ -176,21 +191,30 @@ class Shelf(Generic[I]):
     def _has_room(self, index: I) -> bool:
         return index.bytes <= self._max_bytes
 
-    async def _renew(self, scope: Scope, place: _Place[I], before: I) -> None:
+    async def _renew(self, scope: Scope, place: _Place[I]) -> None:
+        """All of it is read, vectors too, while the one that is there answers as it did before."""
         try:
-            assert place.known is not None, "it was brought forward"
-            index = await self._anew(scope, place.known, before)
-            # Most of what came meanwhile, while others are still answered.
-            await index.bring_forward(place.known)
-            async with place.coming:
-                # Who has met the other one reads on from this: it may know no less.
-                if await index.bring_forward(place.known):
-                    place.index, place.read_at = index, self._seconds()
+            assert place.index is not None, "it is old"
+            await place.index.settled()
+            if self._places.get(scope) is place:
+                await self._replace(scope, place)
         except StoreError as error:
-            # The next question tries again; what is held answers as before.
             log.info("index not read anew", error=str(error))
         finally:
-            place.renewing = None
+            place.renewing, place.tried_at = None, self._seconds()
+
+    async def _replace(self, scope: Scope, place: _Place[I]) -> None:
+        assert place.known is not None, "it was brought forward"
+        index, _ = await self._read(scope, place.known)
+        # Most of what comes meanwhile is met while others are still answered.
+        if not await index.bring_forward(place.known):
+            return
+        await index.settled()
+        await index.bring_forward(place.known)
+        async with place.coming:
+            # Who has met the other one reads on from this: it may know no less.
+            if await index.bring_forward(place.known):
+                place.index, place.read_at = index, self._seconds()
 
     def _drop_idle(self) -> None:
         """A graph that was erased is not asked for again: its words must not stay for that."""

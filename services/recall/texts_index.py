@@ -87,6 +87,7 @@ class TextsIndex:
     async def load(self, known: Known) -> None:
         """From the stores, but no vectors. Raises StoreUnavailable, and is then to be thrown away."""
         await self._follow_texts(known.texts)
+        await self._follow_voice(known.current)
 
     async def restore(self, state: State) -> None:
         """From the state of another one; voice aspects are read when it is brought forward."""
@@ -112,8 +113,14 @@ class TextsIndex:
 
     async def take_over(self, before: Self) -> None:
         """The vectors that another index of these texts has of the same ones; before any are read."""
-        await self._near_passages.take_over(self.texts.ids, before._near_passages, before.texts.ids)
-        await self._near_voice.take_over(self.voices.ids, before._near_voice, before.voices.ids)
+        if self._has_room:
+            await self._near_passages.take_over(self.texts.ids, before._near_passages, before.texts.ids)
+            await self._near_voice.take_over(self.voices.ids, before._near_voice, before.voices.ids)
+
+    async def settled(self) -> None:
+        """Waits for vectors that are being loaded."""
+        await self._near_passages.loaded()
+        await self._near_voice.loaded()
 
     async def bring_forward(self, known: Known) -> bool:
         """Reads what has come. False when something went, and all is to be loaded anew.
@@ -211,9 +218,14 @@ class TextsIndex:
             ids, mask = self.texts.ids, self.texts.searched(where)
         return await near.search(ids, vectors, limit, mask)
 
-    async def _follow_vectors(self) -> None:
+    @property
+    def _has_room(self) -> bool:
+        """Whether vectors fit beside all else."""
         rows = len(self.texts) + len(self.voices)
-        if self._compact_bytes + rows * self._vectors.dimension * 4 > self._max_bytes:
+        return self._compact_bytes + rows * self._vectors.dimension * 4 <= self._max_bytes
+
+    async def _follow_vectors(self) -> None:
+        if not self._has_room:
             return
         await self._near_passages.follow(self.texts.ids, self.texts.searchable)
         await self._near_voice.follow(self.voices.ids, self.voices.searched(VectorFilter()))

@@ -9,6 +9,8 @@ import pytest
 
 from palimpsest.internal.v1 import recall_pb2 as pb
 from services.domain.errors import ValidationFailed
+from services.domain.ids import EpisodeId
+from services.domain.instants import Instant
 from services.llm.port import ModelUnavailable, Vectors
 from services.recall.parts import Options
 from services.recall.service import Recall
@@ -122,3 +124,24 @@ class TestShelf:
 def test_the_service_has_every_rpc() -> None:
     methods = pb.DESCRIPTOR.services_by_name["RecallService"].methods
     assert all(callable(getattr(Recall, method_name(rpc.name), None)) for rpc in methods)
+
+
+async def test_vectors_without_room_are_not_taken_over_either(tmp_path: Path) -> None:
+    async with a_memory(tmp_path) as memory:
+        world, scope = memory.world, memory.world.scope
+        await memory.tell("a", "2025-01-01", *[("Ana", "likes", f"tea {n}") for n in range(20)])
+        await memory.ask("tea")
+        shelf = memory.recall._recalling.texts_shelf
+        memory.recall = Recall(replace(memory.parts, options=Options(texts_bytes=shelf.bytes + 1)))
+        await memory.ask("tea")
+        held = memory.recall._recalling.texts_shelf.held(scope)
+        assert held is not None
+        assert held.bytes > held._compact_bytes
+        await memory.say("b", "2025-01-01", ("Ana", "nothing"))
+        await memory.ask("tea")
+        await world.memory.text.delete_episode(scope, EpisodeId("episode-b"), Instant(1))
+        await memory.tell("d", "2025-01-01", *[("Ana", "likes", f"gin {n}") for n in range(40)])
+        await memory.ask("tea")
+        held = memory.recall._recalling.texts_shelf.held(scope)
+        assert held is not None
+        assert held.bytes == held._compact_bytes

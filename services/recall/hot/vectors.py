@@ -102,6 +102,11 @@ class HotVectors:
                 self._matrix.take(place, other._matrix, old)
             await asyncio.sleep(0)
 
+    async def loaded(self) -> None:
+        """Waits for what is being loaded."""
+        if self._loading is not None:
+            await self._loading
+
     async def search(
         self, ids: Sequence[str], vectors: Sequence[Vector], limit: int, mask: Mask
     ) -> list[list[Hit]]:
