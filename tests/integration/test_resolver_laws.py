@@ -118,8 +118,11 @@ async def every_statement(world: World) -> Sequence[StatementId]:
 
 
 async def story(world: World, said: Sequence[Telling], deleted: Collection[int]) -> dict[str, list[Row]]:
-    """What a new graph believes after all was told, and some of it deleted."""
-    told = replace(world, scope=a_scope(f"graph {next(_graphs)}"))
+    """What a new graph believes after all was told, and some of it deleted.
+
+    Of two facts that are equal in all else their ids decide: they are the same in all of these graphs.
+    """
+    told = replace(world, scope=replace(a_scope(f"graph {next(_graphs)}"), origin="as one"))
     told.engine.judge = judged
     for at, telling in enumerate(said):
         await tell(told, str(at), telling)
