@@ -162,12 +162,13 @@ class Shelf(Generic[I]):
 
     async def _first(self, scope: Scope, known: Known) -> tuple[I, float]:
         """From what is kept, else from the stores; and when it was read from these."""
+        began = self._seconds()
         found = await self._kept(scope).restored()
         if found is None:
-            return (await self._read(scope, known))[0], self._seconds()
+            return (await self._read(scope, known))[0], began
         index = self._make(scope)
         await index.restore(found.state)
-        return index, self._seconds() - found.seconds
+        return index, began - found.seconds
 
     async def _anew(self, scope: Scope, known: Known, before: I) -> I:
         """From the stores, whatever is kept."""
@@ -180,12 +181,12 @@ class Shelf(Generic[I]):
     async def _read(self, scope: Scope, known: Known) -> tuple[I, asyncio.Task[None] | None]:
         """From the stores; and what keeps that, if it is to be kept."""
         kept = self._kept(scope)
-        mark = await kept.mark()
+        began = await kept.begin()
         index = self._make(scope)
         await index.load(known)
         keeping = None
         if self._has_room(index):
-            keeping = kept.keep(mark, index.rows, lambda: index.state)
+            keeping = kept.keep(began, index.rows, lambda: index.state)
         return index, keeping
 
     def _has_room(self, index: I) -> bool:
@@ -205,16 +206,18 @@ class Shelf(Generic[I]):
 
     async def _replace(self, scope: Scope, place: _Place[I]) -> None:
         assert place.known is not None, "it was brought forward"
+        began = self._seconds()
         index, _ = await self._read(scope, place.known)
         # Most of what comes meanwhile is met while others are still answered.
         if not await index.bring_forward(place.known):
             return
         await index.settled()
-        await index.bring_forward(place.known)
+        if not await index.bring_forward(place.known):
+            return
         async with place.coming:
             # Who has met the other one reads on from this: it may know no less.
             if await index.bring_forward(place.known):
-                place.index, place.read_at = index, self._seconds()
+                place.index, place.read_at = index, began
 
     def _drop_idle(self) -> None:
         """A graph that was erased is not asked for again: its words must not stay for that."""

@@ -23,7 +23,7 @@ class InProcessServices:
 
     server: grpc.aio.Server
     port: int
-    services: Sequence[object] = ()
+    services: Sequence[object]
 
     @property
     def target(self) -> str:

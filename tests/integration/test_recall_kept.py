@@ -66,9 +66,10 @@ class Scans(Counting):
 
 def restarted(memory: Memory, **parts: Any) -> Scans:
     """Another process with nothing in memory; answers its graph store."""
-    scans: Any = Scans(memory.world.graph)
-    memory.recall = Recall(replace(memory.parts, graph=scans, **parts))
-    return scans  # type: ignore[no-any-return]  # passes everything on
+    scans = Scans(memory.world.graph)
+    passing_on: Any = scans
+    memory.recall = Recall(replace(memory.parts, graph=passing_on, **parts))
+    return scans
 
 
 async def snapshots(memory: Memory, scope: Scope | None = None) -> dict[SnapshotKind, Snapshot]:

@@ -35,6 +35,14 @@ class Restored:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Began:
+    """When reading what is to be kept began: what comes after it untold is not known."""
+
+    mark: Mark
+    at: Instant
+
+
 class Kept:
     """What is kept of one kind of one graph. Nothing depends on it: without it the stores are read."""
 
@@ -55,9 +63,10 @@ class Kept:
         self._least_rows = least_rows
         self._seconds = seconds
 
-    async def mark(self) -> Mark:
+    async def begin(self) -> Began:
         """To be asked for before what is kept is read. Raises StoreUnavailable."""
-        return await self._store.mark(self._scope)
+        at = Instant(int(self._seconds() * _MICROS))
+        return Began(await self._store.mark(self._scope), at)
 
     async def restored(self) -> Restored | None:
         """What is kept, if it is of this release's layout and can be read."""
@@ -76,20 +85,21 @@ class Kept:
         taken_at = await self._store.taken_at(self._scope, self._kind, layout())
         return taken_at is None or self._seconds() - taken_at / _MICROS > OLD_SECONDS
 
-    def keep(self, mark: Mark, rows: int, state: Callable[[], State]) -> "asyncio.Task[None] | None":
-        """Keeps the state of an index of so many rows that was read since the mark, behind the answer.
+    def keep(self, began: Began, rows: int, state: Callable[[], State]) -> "asyncio.Task[None] | None":
+        """Keeps the state of an index of so many rows that was read since then, behind the answer.
 
         None where it has too few.
         """
         if rows < self._least_rows:
             return None
-        held, taken_at = state(), Instant(int(self._seconds() * _MICROS))
-        return self._behind.start(lambda: self._keep(mark, taken_at, held))
+        held = state()
+        return self._behind.start(lambda: self._keep(began, held))
 
-    async def _keep(self, mark: Mark, taken_at: Instant, state: State) -> None:
+    async def _keep(self, began: Began, state: State) -> None:
         parts = await asyncio.to_thread(lambda: list(to_parts(state)))
         try:
-            await self._store.keep(self._scope, self._kind, mark, Snapshot(layout(), taken_at, parts))
+            snapshot = Snapshot(layout(), began.at, parts)
+            await self._store.keep(self._scope, self._kind, began.mark, snapshot)
         except StoreError as error:
             # Whoever starts cold reads the stores, as without it.
             log.info("snapshot not kept", kind=self._kind.value, error=str(error))

@@ -202,6 +202,16 @@ class TestAge:
         await bench.behind.settled()
         assert len(bench.world.did) == 3
 
+    async def test_what_is_kept_is_as_old_as_its_reading_began(self, bench: Bench) -> None:
+        bench.world.hold()
+        reading = asyncio.create_task(bench.shelf().get(MINE, at(3)))
+        await bench.world.loading.wait()
+        bench.now += 100
+        bench.world.may_load.set()
+        await reading
+        await bench.behind.settled()
+        assert bench.snapshots.held[MINE.key].taken_at == 1_000 * 1_000_000
+
     async def test_one_that_was_replaced_is_no_younger(self, bench: Bench) -> None:
         shelf, bench.world.gaps = bench.shelf(), {4}
         await shelf.get(MINE, at(3))
