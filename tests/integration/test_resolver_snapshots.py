@@ -1,14 +1,14 @@
 """What readers keep of a graph goes with every revision by which words go, also one that a crash cut off."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from palimpsest.internal.v1 import erasing_pb2 as erasing
 from palimpsest.internal.v1 import resolver_pb2 as pb
-from services.domain.ids import Revision
+from services.domain.ids import EntityId, Revision, StatementId
 from services.domain.instants import Instant
 from services.domain.memory import Episode
 from services.domain.scope import Scope
@@ -35,10 +35,12 @@ class Dying(SqlGraphStore):
             self.after_forgetting = False
             raise asyncio.CancelledError
 
-    async def purge(self, scope: Scope, *gone: object) -> None:
+    async def purge(
+        self, scope: Scope, statements: Sequence[StatementId], entities: Sequence[EntityId]
+    ) -> None:
         if self.before_purging is not None:
             await self.before_purging()
-        await super().purge(scope, *gone)  # type: ignore[arg-type] # as it was called
+        await super().purge(scope, statements, entities)
 
 
 @pytest.fixture
