@@ -78,16 +78,22 @@ class HttpServer:
             task = asyncio.ensure_future(self._connection(reader, writer))
             connections.add(task)
             task.add_done_callback(connections.discard)
+            # a task that is cancelled before its first step closes nothing itself
+            task.add_done_callback(lambda _: writer.transport.abort())
 
         server = await asyncio.start_server(accept, "127.0.0.1", self.port)
         self.port = server.sockets[0].getsockname()[1]
         started.set()
         await self._stopping.wait()
-        server.close()
-        while connections:  # one may have been accepted just now
+        for listening in server.sockets:
+            self._loop.remove_reader(listening.fileno())
+        while others := asyncio.all_tasks() - {
+            asyncio.current_task()
+        }:  # one that accepts becomes a connection
             for task in list(connections):
                 task.cancel()
-            await asyncio.gather(*connections, return_exceptions=True)
+            await asyncio.wait(others)
+        server.close()  # not before: Python 3.11 forgets the sockets of those who are being accepted
         await server.wait_closed()
         await asyncio.sleep(0)  # a transport that was closed lets go of its socket a round later
 
