@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from services.recall.highest import nth_highest
 from services.recall.postings import Postings
 from services.recall.states import State, nested, within
 
@@ -165,13 +166,11 @@ class Bm25:
 
     def best(self, scores: Scores, limit: int) -> list[tuple[str, float]]:
         """The ids of the highest positive scores, best first, equal ones by id."""
-        places = np.flatnonzero(scores > 0)
-        last: list[tuple[str, float]] = []
-        if len(places) > limit:
-            found = scores[places]
-            least = float(np.partition(found, len(places) - limit)[len(places) - limit])
-            last = [(id, least) for id in self._first_ids(places[found == least], limit)]
-            places = places[found > least]
+        least, last = 0.0, list[tuple[str, float]]()
+        if np.count_nonzero(scores > 0) > limit:
+            least = float(nth_highest(scores, limit))
+            last = [(id, least) for id in self._first_ids(np.flatnonzero(scores == least), limit)]
+        places = np.flatnonzero(scores > least)
         ranked = sorted(
             (-score, self.ids[place])
             for score, place in zip(scores[places].tolist(), places.tolist(), strict=True)
@@ -183,7 +182,7 @@ class Bm25:
         # Of those that are equal to the last one there may be thousands: numbers sort faster than texts.
         if len(places) > limit:
             heads = self._heads_of_ids()[places]
-            places = places[heads <= np.partition(heads, limit - 1)[limit - 1]]
+            places = places[~heads >= nth_highest(~heads, limit)]
         return sorted([self.ids[place] for place in places.tolist()])[:limit]
 
     def _heads_of_ids(self) -> npt.NDArray[np.uint64]:

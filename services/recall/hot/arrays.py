@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from services.recall.highest import nth_highest
 from services.stores.vectors.port import Vector
 
 Ints = npt.NDArray[np.int64]
@@ -93,7 +94,7 @@ class Rows(NamedTuple):
         # Row by row, not as a product of BLAS: its threads wait for each other longer than one alone takes.
         scores, places = np.vecdot(self.held, asked)[self.places], self.places
         if len(places) > limit:
-            least = np.partition(scores, len(places) - limit)[len(places) - limit]
+            least = nth_highest(scores, limit)
             # What is rounded to the same score as the last one is compared by id.
             near = scores >= least - 10.0**-digits
             places, scores = places[near], scores[near]
