@@ -3,14 +3,14 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 import grpc.aio
 import psutil
 import pytest
 
-from palimpsest.v1 import credits_pb2, job_pb2
+from palimpsest.v1 import credits_pb2, job_pb2, jobs_pb2
 from services.runtime.names import ServiceName
 from tests.doubles.product import Tenant
 from tests.e2e.talking import Memory, balance
@@ -45,12 +45,15 @@ class Scene:
     def answered(self, job: str, service: ServiceName, rpc: str) -> bool:
         return any(line.get("rpc") == rpc and line.get("trace") == job for line in self.up.logged(service))
 
-    async def until(self, holds: Callable[[], bool]) -> None:
+    async def until_answered(self, job: str, service: ServiceName, rpc: str) -> None:
         for _ in range(LOOKS):
-            if holds():
+            if self.answered(job, service, rpc):
                 return
             await asyncio.sleep(PAUSE_SECONDS)
-        raise AssertionError("waited in vain")
+        asked = jobs_pb2.GetJobRequest(job_id=job)
+        known = await self.memory.tenant.call(self.memory.tenant.jobs.GetJob, asked)
+        told = {one: self.up.logged(one)[-5:] for one in (*ServiceName, "palimpsest")}
+        raise AssertionError(f"waited in vain for {service}: {known}\n{told}\n{self.up.output[-5000:]}")
 
 
 @pytest.fixture
@@ -92,7 +95,7 @@ async def test_a_replica_that_dies_in_its_call_stops_its_stage_alone(scene: Scen
     try:
         job = await accept(scene, "Ana lives in Graz.")
         before = INGEST[stage - 1]
-        await scene.until(lambda: scene.answered(job, *before))
+        await scene.until_answered(job, *before)
         later = [one for one in INGEST[stage:] if scene.answered(job, *one)]
         assert later == [], "what comes after has to wait"
     finally:
@@ -120,7 +123,7 @@ async def test_when_the_head_of_ray_dies_the_job_ends_after_the_restart(scene: S
     for replica in scene.replicas(ServiceName.EXTRACTOR):
         os.kill(replica.pid, signal.SIGSTOP)
     job = await accept(scene, "Ana lives in Graz.")
-    await scene.until(lambda: scene.answered(job, ServiceName.RECALL, "GatherContext"))
+    await scene.until_answered(job, ServiceName.RECALL, "GatherContext")
     os.kill(head.pid, signal.SIGKILL)
     await ends_right(scene, job)
     assert [one for one in old if one.is_running()] == [], "nothing of the dead cluster stays"
