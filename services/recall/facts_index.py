@@ -44,8 +44,8 @@ PAGE = 1_000
 _CREATED_AT = 9
 """Where a plain statement tells its revision."""
 _ALIAS_BYTES = 400
-_ANY = Revision(2**62)
-"""No graph has as many."""
+_NEWEST = Revision(2**62)
+"""Beyond all that a graph has."""
 PAST_TABLES = 4
 """Alias tables of earlier revisions that are kept: whoever asks as known then asks again."""
 
@@ -242,7 +242,7 @@ class FactsIndex:
     async def _cut_again(self) -> None:
         """Words anew, so that none of what was forgotten or is told otherwise stays."""
         searched = [id for id in self.hot.ids if id not in self._archived]
-        views = self.hot.views(searched, AsOf(_ANY))
+        views = self.hot.views(searched, AsOf(_NEWEST))
         cut = await asyncio.to_thread(
             cut_statements, [plain_statement(view.statement) for view in views], self.hot.nodes
         )
@@ -270,7 +270,7 @@ class FactsIndex:
         )
         self.entities.add_all(zip(fresh, cut, strict=True))
 
-    def _table(self, until: Revision = _ANY) -> AliasTable:
+    def _table(self, until: Revision = _NEWEST) -> AliasTable:
         every = [one for own in self._aliases.values() for one in own if one.recorded_at <= until]
         return AliasTable(sorted(every, key=lambda one: (one.key, one.type, one.entity)))
 

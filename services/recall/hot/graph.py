@@ -23,8 +23,8 @@ from services.recall.hot.packing import (
     packed,
     recorded,
     records_of,
+    seen_between,
     told,
-    within,
 )
 from services.recall.hot.spans import HotSpans, columns_of
 from services.recall.states import State
@@ -380,7 +380,7 @@ class HotGraph:
             views.append(view)
         if at.valid_at is None and at.since is None and at.until is None:
             return views
-        before, after = within(at.valid_at, at.since, at.until)
+        before, after = seen_between(at.valid_at, at.since, at.until)
         return [cut(view, before, after) for view in views]
 
     def _read(self, place: int, known_at: Revision) -> StatementView:

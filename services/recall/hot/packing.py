@@ -150,7 +150,7 @@ def nodes_of(statement: Statement) -> Nodes:
     return statement.subject, statement.predicate, None if isinstance(target, Literal) else target
 
 
-def within(at_valid: Instant | None, since: Instant | None, until: Instant | None) -> tuple[int, int]:
+def seen_between(at_valid: Instant | None, since: Instant | None, until: Instant | None) -> tuple[int, int]:
     """(before, after): a span is seen that starts before the one and ends after the other."""
     begins = [OPEN if until is None else until]
     ends = [UNKNOWN_START if since is None else since]

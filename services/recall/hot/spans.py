@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from services.domain.ids import StatementId
-from services.recall.hot.packing import within
+from services.recall.hot.packing import seen_between
 from services.stores.graph.plain import OPEN, Row
 from services.stores.graph.port import AsOf
 
@@ -73,7 +73,7 @@ class HotSpans:
 
 
 def _seen(spans: Columns, at: AsOf, *, open_only: bool) -> Mask:
-    before, after = within(at.valid_at, at.since, at.until)
+    before, after = seen_between(at.valid_at, at.since, at.until)
     _, start, end, known_from, known_to = spans
     mask: Mask = (known_from <= at.known_at) & (known_to > at.known_at) & (start < before) & (end > after)
     return mask & (end == OPEN) if open_only else mask
