@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from opentelemetry import metrics
-from opentelemetry.metrics import CallbackOptions, Histogram, Observation
+from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
 from opentelemetry.metrics._internal import _ProxyMeterProvider
 
 _meter = metrics.get_meter("palimpsest")
@@ -37,6 +37,7 @@ METRICS = (
     Metric("palimpsest.calls.in_flight", "gauge", (), "Calls at work now"),
     Metric("palimpsest.service.seconds", "histogram", ("service", "outcome"), "Calls of ours to services"),
     Metric("palimpsest.store.seconds", "histogram", ("store", "access", "outcome"), "What stores took"),
+    Metric("palimpsest.reading.seconds", "histogram", ("source",), "Graphs read into memory"),
     Metric("palimpsest.model.seconds", "histogram", ("outcome",), "HTTP calls to model endpoints"),
     Metric("palimpsest.model.tokens", "counter", ("direction",), "Tokens sent to models, and received"),
     Metric("palimpsest.job.seconds", "histogram", ("kind", "state"), "Jobs from acceptance to end"),
@@ -49,6 +50,12 @@ METRICS = (
     Metric("palimpsest.goodwill.micros", "gauge", (), "Micro-credits of work not charged, ever"),
 )
 """All there are. The backlog is the same in every gateway and worker: take the greatest, not the sum."""
+
+BOUNDS_SECONDS = (
+    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0),
+)
+"""Of the buckets of times, from a read of a store to a long job. OpenTelemetry's own are for milliseconds."""
 
 _HEAD = """# Metrics
 
@@ -65,14 +72,21 @@ greatest. Dashboards: `k8s/monitoring/dashboards`; alerts: `k8s/base/monitoring.
 _BY_NAME = {metric.name: metric for metric in METRICS}
 
 
-def _histogram(name: str) -> Histogram:
-    return _meter.create_histogram(name, unit="s", description=_BY_NAME[name].description)
+def create_histogram(name: str, meter: Meter = _meter) -> Histogram:
+    """One of `METRICS` that is a time."""
+    return meter.create_histogram(
+        name,
+        unit="s",
+        description=_BY_NAME[name].description,
+        explicit_bucket_boundaries_advisory=BOUNDS_SECONDS,
+    )
 
 
-SERVICE_SECONDS = _histogram("palimpsest.service.seconds")
-STORE_SECONDS = _histogram("palimpsest.store.seconds")
-MODEL_SECONDS = _histogram("palimpsest.model.seconds")
-JOB_SECONDS = _histogram("palimpsest.job.seconds")
+SERVICE_SECONDS = create_histogram("palimpsest.service.seconds")
+STORE_SECONDS = create_histogram("palimpsest.store.seconds")
+MODEL_SECONDS = create_histogram("palimpsest.model.seconds")
+JOB_SECONDS = create_histogram("palimpsest.job.seconds")
+READING_SECONDS = create_histogram("palimpsest.reading.seconds")
 MODEL_TOKENS = _meter.create_counter("palimpsest.model.tokens")
 CALLS_IN_FLIGHT = _meter.create_up_down_counter("palimpsest.calls.in_flight")
 

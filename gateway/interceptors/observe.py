@@ -68,7 +68,7 @@ class OpenTelemetryMeter:
     def __init__(self, provider: metrics.MeterProvider | None = None) -> None:
         meter = metrics.get_meter("palimpsest.gateway", meter_provider=provider)
         self._calls = meter.create_counter("palimpsest.calls", description="Calls by method and code")
-        self._seconds = meter.create_histogram("palimpsest.call.seconds", unit="s")
+        self._seconds = metering.create_histogram("palimpsest.call.seconds", meter)
 
     def record(self, method: str, code: str, seconds: float) -> None:
         labels = {"method": method, "code": code}

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, Self, TypeVar
 import structlog
 
 from services.domain.scope import Scope
+from services.metering import READING_SECONDS
 from services.recall.behind import Behind
 from services.recall.hot.kept import Kept
 from services.recall.revisions import Known
@@ -168,6 +169,7 @@ class Shelf(Generic[I]):
             return (await self._read(scope, known))[0], began
         index = self._make(scope)
         await index.restore(found.state)
+        READING_SECONDS.record(self._seconds() - began, {"source": "snapshot"})
         return index, began - found.seconds
 
     async def _anew(self, scope: Scope, known: Known, before: I) -> I:
@@ -180,13 +182,14 @@ class Shelf(Generic[I]):
 
     async def _read(self, scope: Scope, known: Known) -> tuple[I, asyncio.Task[None] | None]:
         """From the stores; and what keeps that, if it is to be kept."""
-        kept = self._kept(scope)
-        began = await kept.begin()
+        kept, began = self._kept(scope), self._seconds()
+        mark = await kept.begin()
         index = self._make(scope)
         await index.load(known)
+        READING_SECONDS.record(self._seconds() - began, {"source": "stores"})
         keeping = None
         if self._has_room(index):
-            keeping = kept.keep(began, index.rows, lambda: index.state)
+            keeping = kept.keep(mark, index.rows, lambda: index.state)
         return index, keeping
 
     def _has_room(self, index: I) -> bool:

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from services.metering import METRICS
+from services.metering import BOUNDS_SECONDS, METRICS
 from services.runtime.names import ServiceName
 from tests.e2e.traced import CANARY, hops, orphans, remember
 from tests.e2e.up_process import UpProcess, program
@@ -60,11 +60,15 @@ async def test_numbers_have_no_names_in_them(running: UpProcess) -> None:
         "palimpsest_calls_in_flight",
         "palimpsest_service_seconds",
         "palimpsest_store_seconds",
+        "palimpsest_reading_seconds",
         "palimpsest_job_seconds",
         "palimpsest_jobs_unfinished",
         "palimpsest_holds_open",
     }
     assert names <= {metric.exposed for metric in METRICS}
+    for time in (name for name in names if name.endswith("_seconds") and f"{name}_bucket" in told):
+        bounds = {float(le) for le in re.findall(rf'^{time}_bucket{{.*le="([0-9.]+)"', told, re.MULTILINE)}
+        assert bounds == set(BOUNDS_SECONDS), time
     assert CANARY.casefold() not in told.casefold()
     assert memory.tenant.name not in told
     assert "counted" not in told

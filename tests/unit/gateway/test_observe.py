@@ -6,6 +6,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from gateway.interceptors.observe import OpenTelemetryMeter
+from services.metering import BOUNDS_SECONDS
 
 
 def test_labels_are_the_method_and_the_code_alone() -> None:
@@ -25,3 +26,5 @@ def test_labels_are_the_method_and_the_code_alone() -> None:
     assert points == [
         (name, labels) for name in ("palimpsest.calls", "palimpsest.call.seconds") for labels in expected
     ]
+    times = next(metric for metric in scope.metrics if metric.name == "palimpsest.call.seconds")
+    assert [tuple(point.explicit_bounds) for point in times.data.data_points] == [BOUNDS_SECONDS] * 2

@@ -2,13 +2,14 @@
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from services.metering import METRICS, page
+from services.metering import BOUNDS_SECONDS, METRICS, page
 
 ROOT = Path(__file__).parents[3]
 DASHBOARDS = sorted((ROOT / "k8s" / "monitoring" / "dashboards").glob("*.json"))
@@ -50,6 +51,17 @@ def test_an_alert_asks_for_what_there_is_and_says_what_to_do(rule: dict[str, Any
     assert unknown(rule["expr"]) == set()
     runbook = ROOT / rule["annotations"]["runbook"]
     assert runbook.read_text("utf-8").startswith("# ")
+
+
+def test_what_a_time_is_compared_to_parts_two_buckets() -> None:
+    """Within a bucket Prometheus draws a line: what a call took is known only from bound to bound."""
+    asked = [rule["expr"] for rule in rules() if rule["expr"].startswith("histogram_quantile")]
+    assert asked
+    assert {float(one.rpartition(">")[2]) for one in asked} <= set(BOUNDS_SECONDS)
+
+
+def test_a_time_is_known_to_a_factor_of_six() -> None:
+    assert max(after / before for before, after in pairwise(BOUNDS_SECONDS)) <= 6
 
 
 def test_no_runbook_is_left_without_its_alert() -> None:
