@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 from services.domain.graph import Span, Statement, span_id
 from services.domain.ids import RecordId, Revision, StatementId
 from services.domain.instants import Instant, Interval, Precision
-from services.domain.records import Claim, Denial, End, Verdict
+from services.domain.records import Claim, Denial, End, Evidence, Verdict
 from services.domain.scope import Scope
 from services.domain.slots import AS_WRITTEN, CardinalityOf, Reading, competition, flagged
 from services.domain.timeline import DerivedSpan, timeline
@@ -75,6 +75,12 @@ def in_force(records: Iterable[T], known_at: Revision | None = None) -> list[T]:
     ]
 
 
+def said_in_force(records: Records, known_at: Revision | None = None) -> list[Evidence]:
+    """The claims, ends and denials that count as known at a revision."""
+    said: list[Evidence] = [*records.claims, *records.ends, *records.denials]
+    return in_force(said, known_at)
+
+
 def derive(
     records: Records,
     cardinality: CardinalityOf,
@@ -87,9 +93,8 @@ def derive(
     None is now. Spans of statements that derive as one are spans of the one that is shown.
     """
     claims = in_force(records.claims, known_at)
-    among = competition(
-        records.statements, claims, in_force(records.verdicts, known_at), cardinality, reading
-    )
+    verdicts = in_force(records.verdicts, known_at)
+    among = competition(records.statements, said_in_force(records, known_at), verdicts, cardinality, reading)
 
     as_one = {id: shown for id, shown in among.shown.items() if shown != id}
 

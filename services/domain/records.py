@@ -98,6 +98,10 @@ class Denial:
     revoked_at: Revision | None = None
 
 
+Evidence = Claim | End | Denial
+"""What is said of one statement."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """How `left` and `right` (left < right, as ids sort) stand to each other, and who said so."""

@@ -8,7 +8,7 @@ that took over is exempted. What a statement's own claim states as its end is it
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from services.domain.beliefs import Records, SlotRecords, derive, in_force
+from services.domain.beliefs import Records, SlotRecords, derive, in_force, said_in_force
 from services.domain.ids import RecordId, StatementId
 from services.domain.instants import FOREVER, Instant, Interval
 from services.domain.records import Claim, Denial, End, EndReason, Judge, Verdict, VerdictKind
@@ -210,7 +210,7 @@ class _Undoing:
     def _derive(self) -> None:
         records = self._records
         among = competition(
-            records.statements, records.claims, records.verdicts, self._cardinality, self._reading
+            records.statements, said_in_force(records), records.verdicts, self._cardinality, self._reading
         )
         self._shown, self._rivals = among.shown, among.rivals
         self._class = self._shown[self._statement]

@@ -9,7 +9,7 @@ from services.domain.ids import EntityId, StatementId
 from services.domain.kernel.joined import Joined
 from services.domain.kernel.rivals import Rivals, both_ways
 from services.domain.predicates import Cardinality
-from services.domain.records import Claim, Judge, Verdict, VerdictKind
+from services.domain.records import Claim, Evidence, Judge, Verdict, VerdictKind
 from services.domain.timeline import DerivedSpan
 
 Pair = tuple[StatementId, StatementId]
@@ -119,17 +119,17 @@ def counting_verdicts(verdicts: Iterable[Verdict]) -> dict[Pair, Verdict]:
 
 def competition(
     statements: Sequence[Statement],
-    claims: Iterable[Claim],
+    said: Iterable[Evidence],
     verdicts: Iterable[Verdict],
     cardinality: CardinalityOf,
     reading: Reading = AS_WRITTEN,
 ) -> Competition:
-    """What competes among these statements, given the claims and verdicts that count."""
+    """What competes among these statements, given what was said and the verdicts that count."""
     known = {statement.id: statement for statement in statements}
     verdicts = [v for v in verdicts if v.left in known and v.right in known and v.left != v.right]
     counting = counting_verdicts(verdicts)
     joined = _joined(statements, counting, reading)
-    shown = _shown(known, joined, claims, reading)
+    shown = _shown(known, joined, said, reading)
     main, further, several = _main_slots(statements, shown, cardinality, reading)
     # A class of duplicates that is in several slots competes in each of them.
     judged, compatible = set(several), set()
@@ -159,14 +159,14 @@ def competition(
 
 def as_one(
     statements: Sequence[Statement],
-    claims: Iterable[Claim],
+    said: Iterable[Evidence],
     verdicts: Iterable[Verdict],
     reading: Reading = AS_WRITTEN,
 ) -> Mapping[StatementId, StatementId]:
-    """For each statement the one as which it derives, given the claims and verdicts that count."""
+    """For each statement the one as which it derives, given what was said and the verdicts that count."""
     known = {statement.id: statement for statement in statements}
     verdicts = [v for v in verdicts if v.left in known and v.right in known and v.left != v.right]
-    return _shown(known, _joined(statements, counting_verdicts(verdicts), reading), claims, reading)
+    return _shown(known, _joined(statements, counting_verdicts(verdicts), reading), said, reading)
 
 
 def closures(
@@ -311,21 +311,27 @@ def _joined(
 def _shown(
     known: Mapping[StatementId, Statement],
     joined: Joined[StatementId],
-    claims: Iterable[Claim],
+    said: Iterable[Evidence],
     reading: Reading,
 ) -> dict[StatementId, StatementId]:
-    """Of statements that derive as one, the one with the earliest attested claim; then by content."""
+    """Of statements that derive as one, the one with the earliest attested claim; then by content.
+
+    One of which nothing is said any more stands for none that has words: its own may be forgotten.
+    """
     if not joined:
         return {id: id for id in known}
     earliest: dict[StatementId, int] = {}
-    for claim in claims:
-        earliest[claim.statement] = min(claim.attested_at, earliest.get(claim.statement, claim.attested_at))
+    told: set[StatementId] = set()
+    for one in said:
+        told.add(one.statement)
+        if isinstance(one, Claim):
+            earliest[one.statement] = min(one.attested_at, earliest.get(one.statement, one.attested_at))
     groups: defaultdict[StatementId, list[StatementId]] = defaultdict(list)
     for id in known:
         groups[joined.root(id)].append(id)
 
-    def precedence(id: StatementId) -> tuple[bool, int, str, StatementId]:
-        return id not in earliest, earliest.get(id, 0), reading.content(known[id]), id
+    def precedence(id: StatementId) -> tuple[bool, int, bool, str, StatementId]:
+        return id not in earliest, earliest.get(id, 0), id not in told, reading.content(known[id]), id
 
     shown = {
         root: min(group, key=precedence) if len(group) > 1 else group[0] for root, group in groups.items()

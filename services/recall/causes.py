@@ -5,18 +5,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from services.domain.beliefs import believed, in_force
+from services.domain.beliefs import believed, in_force, said_in_force
 from services.domain.graph import Literal, Span, Statement
 from services.domain.ids import RecordId, Revision, StatementId
 from services.domain.instants import Precision
-from services.domain.records import Claim, Denial, End, Verdict, VerdictKind
+from services.domain.records import Claim, End, Evidence, Verdict, VerdictKind
 from services.domain.scope import Scope
 from services.domain.slots import Reading, as_one
 from services.recall.hot.reads import GraphReads
 from services.recall.readings import AS_THEMSELVES, ReadAs
 from services.stores.graph.port import NodePair, Records
-
-Evidence = Claim | End | Denial
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +143,8 @@ def _shown_for(own: Records, known_at: Revision, reads: ReadAs) -> dict[Statemen
     if not _called_the_same(verdicts) and not reads.merged:
         return {}
     groups: dict[StatementId, list[StatementId]] = defaultdict(list)
-    claims, reading = in_force(own.claims, known_at), Reading(reads.merged, {})
-    for id, root in as_one(own.statements, claims, verdicts, reading).items():
+    said, reading = said_in_force(own, known_at), Reading(reads.merged, {})
+    for id, root in as_one(own.statements, said, verdicts, reading).items():
         groups[root].append(id)
     holding = {span.statement for span in believed(own.spans, known_at)}
     return {

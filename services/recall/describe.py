@@ -8,9 +8,9 @@ from services.domain.graph import Literal, Span
 from services.domain.ids import Revision, StatementId
 from services.domain.instants import Instant
 from services.domain.lexicon import Lexicon
-from services.domain.records import Claim, Denial, End
+from services.domain.records import Claim, Denial, End, Evidence
 from services.domain.scope import Scope
-from services.recall.causes import Causes, Evidence, assumed, end_precision, read_causes, start_precision
+from services.recall.causes import Causes, assumed, end_precision, read_causes, start_precision
 from services.recall.confidence import confidence
 from services.recall.hot.reads import Clocks, GraphReads
 from services.recall.messages import entity_out, predicate_out, record_out

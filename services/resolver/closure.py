@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from services.domain.beliefs import in_force
+from services.domain.beliefs import in_force, said_in_force
 from services.domain.graph import Literal, Statement
 from services.domain.ids import EntityId, RecordId, StatementId
 from services.domain.lexicon import Lexicon
@@ -46,8 +46,8 @@ class Read:
     def shown(self) -> Mapping[StatementId, StatementId]:
         """The statement that each one derives as."""
         records = self.records
-        claims, verdicts = in_force(records.claims), in_force(records.verdicts)
-        return competition(records.statements, claims, verdicts, self.cardinality, self.reading).shown
+        said, verdicts = said_in_force(records), in_force(records.verdicts)
+        return competition(records.statements, said, verdicts, self.cardinality, self.reading).shown
 
 
 class Closure:

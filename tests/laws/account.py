@@ -44,7 +44,7 @@ class Account:
         there = [kept.what for kept in self.kept if kept.counts(known)]
         return Competing(
             list(self.ids),
-            [what for what in there if isinstance(what, Claim)],
+            [what for what in there if not isinstance(what, Judged)],
             [what for what in there if isinstance(what, Judged)],
             self.reads[known],
             self.ids,

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from services.domain.records import Judge, VerdictKind
-from tests.laws.oracle import Claim
+from tests.laws.oracle import Claim, Denial, End
 
 SINGLE = "lives_in"
 
@@ -44,7 +44,7 @@ class Competing:
     def __init__(
         self,
         facts: Sequence[Fact],
-        claims: Iterable[Claim],
+        said: Sequence[Claim | End | Denial],
         verdicts: Iterable[Judged],
         reads: Mapping[str, str],
         ids: Mapping[Fact, str],
@@ -63,11 +63,14 @@ class Competing:
         for each in links:
             if not self._told_apart(each.left, each.right):
                 self._join(each.left, each.right)
-        told = {fact: [c.attested for c in claims if c.of == fact.target] for fact in facts}
-        self.shown = {
-            fact: min(group, key=lambda f: (not told[f], min(told[f], default=0), self.content(f), ids[f]))
-            for fact, group in self._group.items()
-        }
+        told = {one.of for one in said}
+        claims = [one for one in said if isinstance(one, Claim)]
+        first = {f: min((c.attested for c in claims if c.of == f.target), default=None) for f in facts}
+
+        def precedence(f: Fact) -> tuple[bool, int, bool, str, str]:
+            return first[f] is None, first[f] or 0, f.target not in told, self.content(f), ids[f]
+
+        self.shown = {fact: min(group, key=precedence) for fact, group in self._group.items()}
 
     def content(self, fact: Fact) -> str:
         """The text by which ties are broken: that of what the object reads as."""

@@ -120,6 +120,16 @@ def test_duplicates_derive_as_one_shown_by_the_earliest_attested_claim() -> None
     }
 
 
+def test_what_nothing_is_said_of_any_more_stands_for_none_that_has_words() -> None:
+    """Of two that nobody claims: its own words, which would decide by content, go a moment later."""
+    for left, gone in (AT_GOOGLE, FOR_GOOGLE), (FOR_GOOGLE, AT_GOOGLE):
+        made = ledger(AT_GOOGLE, FOR_GOOGLE)
+        made.commit(claim(RecordId("gone"), gone.id, "2020-01-01", None, "2020-01-01"))
+        made.commit(verdict(AT_GOOGLE, FOR_GOOGLE, DUPLICATE, USER))
+        made.commit(end("left", left.id, "2024-01-01", "2024-01-02"), revoke=[RecordId("gone")])
+        assert [span.statement for span in made.believed()] == [left.id]
+
+
 def test_duplicates_compete_in_every_slot_of_theirs() -> None:
     at_meta, for_acme = statement("works_at", "Meta"), statement("employed_by", "Acme")
     statements = [AT_GOOGLE, FOR_GOOGLE, at_meta, for_acme]
