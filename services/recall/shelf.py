@@ -183,13 +183,13 @@ class Shelf(Generic[I]):
     async def _read(self, scope: Scope, known: Known) -> tuple[I, asyncio.Task[None] | None]:
         """From the stores; and what keeps that, if it is to be kept."""
         kept, began = self._kept(scope), self._seconds()
-        mark = await kept.begin()
+        reading = await kept.begin()
         index = self._make(scope)
         await index.load(known)
         READING_SECONDS.record(self._seconds() - began, {"source": "stores"})
         keeping = None
         if self._has_room(index):
-            keeping = kept.keep(mark, index.rows, lambda: index.state)
+            keeping = kept.keep(reading, index.rows, lambda: index.state)
         return index, keeping
 
     def _has_room(self, index: I) -> bool:

@@ -87,9 +87,8 @@ class HttpServer:
         await self._stopping.wait()
         for listening in server.sockets:
             self._loop.remove_reader(listening.fileno())
-        while others := asyncio.all_tasks() - {
-            asyncio.current_task()
-        }:  # one that accepts becomes a connection
+        # Accepting is a task too, which becomes a connection.
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
             for task in list(connections):
                 task.cancel()
             await asyncio.wait(others)
